@@ -1,0 +1,2 @@
+//! `tc03`: the concurrency ladder.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The test cases, each a short script over a World.

@@ -1,0 +1,1 @@
+//! The built-in engine's faces: pcm-json WebSocket, /metrics, /health and a per-connection balancer.

@@ -1,0 +1,1 @@
+//! Teletraffic: Erlang B and C, Engset, Erlang A, and their inverses.

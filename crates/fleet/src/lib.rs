@@ -1,0 +1,1 @@
+//! Instances under test: health, readiness, drain, control commands.

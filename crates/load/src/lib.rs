@@ -1,0 +1,1 @@
+//! Virtual callers: N streams at 1x real time, yielding traces.

@@ -1,0 +1,1 @@
+//! Exposition text and GPU read-outs into named samples.

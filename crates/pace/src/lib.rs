@@ -1,0 +1,1 @@
+//! Planned send times without drift, and how late we were.

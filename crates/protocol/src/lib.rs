@@ -1,0 +1,1 @@
+//! Dialects: what a connection says, how it reads answers, which evidence it gives.

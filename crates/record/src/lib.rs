@@ -1,0 +1,30 @@
+//! The words every room of Tapedeck shares: types only, no I/O.
+//!
+//! A virtual caller leaves a [`Trace`] of each call it played; scoring turns the trace and the call's
+//! [`CallMeta`] into a [`CallRecord`]; the sampler leaves [`Sample`]s beside it; everything that decides
+//! works from those three alone.
+//!
+//! ```
+//! use tapedeck_record::{Outcome, OutcomeClass};
+//!
+//! assert_eq!(Outcome::RefusedBusy.class(true), OutcomeClass::Error);
+//! // A call without speech owes no words, so an empty final is not its fault.
+//! assert_eq!(Outcome::EmptyFinal.class(false), OutcomeClass::Excluded);
+//! ```
+//!
+//! Read on in [`trace`] (what happened), [`call`] (what it means), [`sample`] (what the servers said) and
+//! [`exit`] (what the command line answers). Nothing here reads a clock, a file or a socket.
+
+pub mod call;
+pub mod exit;
+pub mod outcome;
+pub mod sample;
+pub mod speech;
+pub mod trace;
+
+pub use call::{CallMeta, CallRecord, WordCounts};
+pub use exit::ExitCode;
+pub use outcome::{Outcome, OutcomeClass, OutcomeDetail};
+pub use sample::{GpuReading, Histogram, Metric, Sample, SampleBody, Scrape};
+pub use speech::{Interval, SpeechMap};
+pub use trace::{Evidence, FinalKind, Message, MessageKind, Texts, Trace};

@@ -1,0 +1,1 @@
+//! The same cases against the built-in engine under a paused clock.

@@ -1,0 +1,1 @@
+//! The run directory: append, checkpoint, resume, atomic writes.

@@ -1,0 +1,1 @@
+//! Raw traces in, per-call figures out, purely.

@@ -1,0 +1,1 @@
+//! Limits, tier verdicts and N*, decided from records alone.

@@ -1,0 +1,1 @@
+//! The tape: pool scan, stratified sampling, manifest, verification, loading.

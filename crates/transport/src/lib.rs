@@ -1,0 +1,1 @@
+//! One connector over TCP, TLS and in-memory pipes; HTTP GET.

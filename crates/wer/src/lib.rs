@@ -1,0 +1,1 @@
+//! Word and character error rates: normalisation, tokens, alignment.
