@@ -24,6 +24,9 @@ pub enum Metric {
     PrefixQueries,
     /// Prefix-cache hits, tokens (counter).
     PrefixHits,
+    /// Share of prefix-cache look-ups that hit, 0..1, where an engine keeps no counters for it (gauge; the worst of
+    /// several series, which is the largest).
+    PrefixHitRate,
     /// Multimodal-cache look-ups, items (counter).
     MmQueries,
     /// Multimodal-cache hits, items (counter).
@@ -40,7 +43,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric, in the order in which reports list them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::KvPool,
         Self::Preemptions,
         Self::Running,
@@ -49,6 +52,7 @@ impl Metric {
         Self::OpenSessions,
         Self::PrefixQueries,
         Self::PrefixHits,
+        Self::PrefixHitRate,
         Self::MmQueries,
         Self::MmHits,
         Self::PromptTokens,
@@ -69,6 +73,7 @@ impl Metric {
             Self::OpenSessions => "open_sessions",
             Self::PrefixQueries => "prefix_queries",
             Self::PrefixHits => "prefix_hits",
+            Self::PrefixHitRate => "prefix_hit_rate",
             Self::MmQueries => "mm_queries",
             Self::MmHits => "mm_hits",
             Self::PromptTokens => "prompt_tokens",
@@ -83,7 +88,12 @@ impl Metric {
     pub const fn is_counter(self) -> bool {
         !matches!(
             self,
-            Self::KvPool | Self::Running | Self::Waiting | Self::WaitingCapacity | Self::OpenSessions
+            Self::KvPool
+                | Self::Running
+                | Self::Waiting
+                | Self::WaitingCapacity
+                | Self::OpenSessions
+                | Self::PrefixHitRate
         )
     }
 }
