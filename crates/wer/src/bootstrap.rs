@@ -1,0 +1,218 @@
+//! How far to trust a pooled rate: the bootstrap by call.
+//!
+//! Errors come in clumps: a call on a bad line has many. So whole calls are drawn with replacement, as many
+//! as there are, and the pooled rate is computed from each draw; the percentiles of these rates bound the
+//! interval. For two loads the same calls are drawn on both sides, because what makes one call harder than
+//! another is then on both sides too and cancels.
+//!
+//! The random numbers are ChaCha8, seeded with `seed_from_u64`, and call `k` of `n` is the upper half of
+//! the 128-bit product of `n` with the next 64-bit number: the same seed gives the same interval everywhere.
+//! Few calls make any bootstrap too narrow; below about 20 read it as a guide.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::counts::Counts;
+
+/// Why no interval can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// There is nothing to draw from.
+    #[error("no calls to draw from: give at least one call with a reference")]
+    NoCalls,
+    /// All references are empty.
+    #[error(
+        "every reference is empty, so there is no rate: give at least one call with words in its reference"
+    )]
+    NoReference,
+    /// The two sides are not the same calls.
+    #[error("{baseline} calls on the baseline's side and {other} on the other: pair them call by call")]
+    NotPaired {
+        /// Calls of the baseline.
+        baseline: usize,
+        /// Calls of the other side.
+        other: usize,
+    },
+    /// The settings cannot give an interval.
+    #[error("a bootstrap needs at least one draw and a level between 0 and 1, both excluded, such as 0.95")]
+    Settings,
+}
+
+/// How an interval is made.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Resampling {
+    /// Draws.
+    pub draws: u32,
+    /// Seed of the random numbers.
+    pub seed: u64,
+    /// Share of draws inside the interval, 0..1.
+    pub level: f64,
+}
+
+impl Default for Resampling {
+    fn default() -> Self {
+        Self { draws: 2_000, seed: 1, level: 0.95 }
+    }
+}
+
+/// A figure with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The figure of the calls themselves.
+    pub value: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+/// The pooled rate of all calls (all errors / all tokens of the references), with its interval.
+///
+/// # Errors
+///
+/// [`BootstrapError`] where there is no call, no reference, or no sense in the settings.
+pub fn pooled_rate(calls: &[Counts], resampling: Resampling) -> Result<Estimate, BootstrapError> {
+    let value = checked(calls)?;
+    let draws = draw(calls.len(), resampling, |picked| picked.map(|k| calls[k]).sum::<Counts>().rate())?;
+    interval(value, draws, resampling.level)
+}
+
+/// The pooled rate of `other` minus the pooled rate of `baseline`, with its interval. Element `k` of both is
+/// the same call, so leave out calls that are missing on one side, or count them as deleted.
+///
+/// # Errors
+///
+/// [`BootstrapError`] where the sides differ in length, or where there is no call, no reference, or no sense
+/// in the settings.
+pub fn paired_difference(
+    baseline: &[Counts],
+    other: &[Counts],
+    resampling: Resampling,
+) -> Result<Estimate, BootstrapError> {
+    if baseline.len() != other.len() {
+        return Err(BootstrapError::NotPaired { baseline: baseline.len(), other: other.len() });
+    }
+    let value = checked(other)? - checked(baseline)?;
+    let draws = draw(baseline.len(), resampling, |picked| {
+        let (b, o) =
+            picked.fold((Counts::default(), Counts::default()), |(b, o), k| (b + baseline[k], o + other[k]));
+        Some(o.rate()? - b.rate()?)
+    })?;
+    interval(value, draws, resampling.level)
+}
+
+fn checked(calls: &[Counts]) -> Result<f64, BootstrapError> {
+    let pooled: Counts = calls.iter().sum();
+    if calls.is_empty() {
+        Err(BootstrapError::NoCalls)
+    } else if pooled.ref_tokens == 0 {
+        Err(BootstrapError::NoReference)
+    } else {
+        pooled.rate().ok_or(BootstrapError::NoReference)
+    }
+}
+
+/// The figure of every draw; a draw of nothing but empty references has none and is left out.
+fn draw(
+    calls: usize,
+    resampling: Resampling,
+    mut figure: impl FnMut(&mut dyn Iterator<Item = usize>) -> Option<f64>,
+) -> Result<Vec<f64>, BootstrapError> {
+    let level_is_sound = resampling.level > 0.0 && resampling.level < 1.0;
+    if resampling.draws == 0 || !level_is_sound {
+        return Err(BootstrapError::Settings);
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(resampling.seed);
+    let mut figures = Vec::with_capacity(usize::try_from(resampling.draws).unwrap_or_default());
+    for _ in 0..resampling.draws {
+        let mut picked = (0..calls).map(|_| pick(&mut rng, calls));
+        figures.extend(figure(&mut picked));
+    }
+    figures.sort_unstable_by(f64::total_cmp);
+    Ok(figures)
+}
+
+fn pick(rng: &mut ChaCha8Rng, calls: usize) -> usize {
+    let product = u128::from(rng.next_u64()) * calls as u128;
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half is below `calls`")]
+    let picked = (product >> 64) as usize;
+    picked
+}
+
+fn interval(value: f64, sorted: Vec<f64>, level: f64) -> Result<Estimate, BootstrapError> {
+    let outside = (1.0 - level) / 2.0;
+    let at = |share: f64| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of the number of draws"
+        )]
+        let rank = (share * (sorted.len() - 1) as f64).round() as usize;
+        sorted.get(rank).copied()
+    };
+    if sorted.is_empty() {
+        return Err(BootstrapError::NoReference);
+    }
+    match (at(outside), at(1.0 - outside)) {
+        (Some(low), Some(high)) => Ok(Estimate { value, low, high }),
+        _ => Err(BootstrapError::NoReference),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(ref_tokens: u64, sub: u64) -> Counts {
+        Counts { ref_tokens, sub, ..Counts::default() }
+    }
+
+    #[test]
+    fn one_seed_is_one_interval_and_another_seed_is_close() {
+        let calls: Vec<Counts> = (0..60).map(|k| call(50, k % 7)).collect();
+        let a = pooled_rate(&calls, Resampling::default()).unwrap();
+        assert_eq!(a, pooled_rate(&calls, Resampling::default()).unwrap());
+        let b = pooled_rate(&calls, Resampling { seed: 2, ..Resampling::default() }).unwrap();
+        assert_ne!(a, b);
+        assert!(a.low < a.value && a.value < a.high);
+        assert!((a.low - b.low).abs() < 0.003 && (a.high - b.high).abs() < 0.003, "{a:?} {b:?}");
+    }
+
+    #[test]
+    fn the_interval_is_as_wide_as_theory_says() {
+        // Equal lengths: the pooled rate is a mean of 100 calls whose rates are 0 or 0.1, half and half, so
+        // its standard error is 0.05 / 10 and a 95 % interval is 4 x 0.98 standard errors wide.
+        let calls: Vec<Counts> = (0..100).map(|k| call(10, k % 2)).collect();
+        let found = pooled_rate(&calls, Resampling { draws: 20_000, ..Resampling::default() }).unwrap();
+        let width = found.high - found.low;
+        assert!((width / (2.0 * 1.96 * 0.005) - 1.0).abs() < 0.05, "{width}");
+    }
+
+    #[test]
+    fn what_both_sides_share_cancels_in_the_difference() {
+        let baseline: Vec<Counts> = (0..40).map(|k| call(100, k)).collect();
+        let worse: Vec<Counts> = (0..40).map(|k| call(100, k + 2)).collect();
+        let found = paired_difference(&baseline, &worse, Resampling::default()).unwrap();
+        for bound in [found.value, found.low, found.high] {
+            assert!((bound - 0.02).abs() < 1e-12, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_has_its_reason() {
+        let settings = Resampling::default();
+        assert_eq!(pooled_rate(&[], settings), Err(BootstrapError::NoCalls));
+        assert_eq!(pooled_rate(&[call(0, 0)], settings), Err(BootstrapError::NoReference));
+        let uneven = paired_difference(&[call(1, 0)], &[], settings);
+        assert_eq!(uneven, Err(BootstrapError::NotPaired { baseline: 1, other: 0 }));
+        for bad in [Resampling { draws: 0, ..settings }, Resampling { level: 1.0, ..settings }] {
+            assert_eq!(pooled_rate(&[call(1, 0)], bad), Err(BootstrapError::Settings));
+        }
+        let nan = Resampling { level: f64::NAN, ..settings };
+        assert_eq!(pooled_rate(&[call(1, 0)], nan), Err(BootstrapError::Settings));
+    }
+}
