@@ -1,0 +1,294 @@
+//! N*: the highest passing tier below the first failing one, and how far that can be trusted.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::Limits;
+use crate::report::{Limit, TierReport, Verdict};
+
+/// How firmly the ladder bounds N* from above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapacityState {
+    /// The next tier up failed.
+    Exact,
+    /// Even the lowest tier failed.
+    None,
+    /// A tier between the highest pass and the first failure proves nothing.
+    AtLeastUnproven,
+    /// Nothing failed: the ladder ended before the deployment did.
+    Censored,
+    /// No tier proves anything that bounds N* from below.
+    Undecided,
+}
+
+/// What a ladder says about a deployment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// The highest passing tier below the first failing one.
+    pub n_star: Option<u32>,
+    /// How firmly it is bounded from above.
+    pub state: CapacityState,
+    /// floor(safety factor x N*), capped at the largest tier without a quality alarm.
+    pub published: Option<u32>,
+    /// The safety factor that was used.
+    pub safety_factor: f64,
+    /// The first failing tier.
+    pub first_fail: Option<u32>,
+    /// The limits that it broke.
+    pub limited_by: Vec<Limit>,
+    /// Tiers whose verdict rests on an estimate alone.
+    pub point_verdict_tiers: Vec<u32>,
+    /// Tiers that passed above the first failing one: they do not count.
+    pub non_monotonic: Vec<u32>,
+    /// Tiers between N* and the first failure that prove nothing, with why.
+    pub undecided: Vec<(u32, Verdict)>,
+    /// The largest tier up to N* without a quality alarm, where a higher one has one.
+    pub quality_cap: Option<u32>,
+    /// Whether the figures come from the built-in engine.
+    pub simulated: bool,
+}
+
+impl Capacity {
+    /// N* as it is displayed: `30`, `none`, `>= 30, unproven above`, `>= 90, censored` or `undecided`.
+    #[must_use]
+    pub fn display(&self) -> String {
+        match (self.state, self.n_star) {
+            (CapacityState::Exact, Some(n)) => n.to_string(),
+            (CapacityState::AtLeastUnproven, Some(n)) => format!(">= {n}, unproven above"),
+            (CapacityState::Censored, Some(n)) => format!(">= {n}, censored"),
+            (CapacityState::None, _) => "none".into(),
+            _ => "undecided".into(),
+        }
+    }
+
+    /// The word for the state, e.g. `exact`.
+    #[must_use]
+    pub const fn state_name(&self) -> &'static str {
+        match self.state {
+            CapacityState::Exact => "exact",
+            CapacityState::None => "none",
+            CapacityState::AtLeastUnproven => "unproven above",
+            CapacityState::Censored => "censored",
+            CapacityState::Undecided => "undecided",
+        }
+    }
+
+    /// The whole answer in one line of plain words.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let limits = self.limited_by.iter().map(|l| l.name()).collect::<Vec<_>>().join(" and ");
+        let mut out = format!("N* = {}", self.display());
+        match (self.state, self.first_fail) {
+            (CapacityState::Exact, Some(fail)) => {
+                out.push_str(&format!(" (exact: {fail} streams broke {limits})"));
+            }
+            (CapacityState::None, Some(fail)) => {
+                out.push_str(&format!(" (the lowest tier, {fail} streams, broke {limits})"));
+            }
+            (CapacityState::Censored, _) => out.push_str(" (no tier failed)"),
+            (CapacityState::AtLeastUnproven | CapacityState::Undecided, _) => {
+                let tiers = self.undecided.iter().map(|(n, v)| format!("{n} is {}", v.name()));
+                let tiers = tiers.collect::<Vec<_>>().join(", ");
+                if !tiers.is_empty() {
+                    out.push_str(&format!(" ({tiers})"));
+                }
+            }
+            _ => {}
+        }
+        if let Some(published) = self.published {
+            out.push_str(&format!("; published capacity {} x N* = {published}", self.safety_factor));
+        }
+        if let Some(cap) = self.quality_cap {
+            out.push_str(&format!("; capped at {cap} streams by the word error alarm"));
+        }
+        let list = |tiers: &[u32]| tiers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        if !self.non_monotonic.is_empty() {
+            out.push_str(&format!("; not monotonic: {} passed above a failure", list(&self.non_monotonic)));
+        }
+        if !self.point_verdict_tiers.is_empty() {
+            out.push_str(&format!("; only point verdicts at {}", list(&self.point_verdict_tiers)));
+        }
+        if self.simulated {
+            out.push_str("; simulated");
+        }
+        out
+    }
+}
+
+/// One load level after its repetitions are put together.
+#[derive(Debug, Clone)]
+struct Level {
+    verdict: Verdict,
+    point: bool,
+    quality_alarm: bool,
+    broken: Vec<Limit>,
+}
+
+/// Repetitions of one load level count as one: a failure outweighs what proves nothing, that outweighs a pass.
+fn levels(tiers: &[TierReport]) -> BTreeMap<u32, Level> {
+    let weight = |verdict: Verdict| match verdict {
+        Verdict::Pass => 0,
+        Verdict::Fail => 2,
+        _ => 1,
+    };
+    let mut levels: BTreeMap<u32, Level> = BTreeMap::new();
+    for tier in tiers {
+        let alarm = tier.quality.as_ref().is_some_and(|q| q.alarm == Some(true));
+        let level = levels.entry(tier.streams).or_insert_with(|| Level {
+            verdict: tier.verdict,
+            point: false,
+            quality_alarm: false,
+            broken: Vec::new(),
+        });
+        level.point |= tier.point_only;
+        level.quality_alarm |= alarm;
+        if weight(tier.verdict) > weight(level.verdict) {
+            level.verdict = tier.verdict;
+        }
+        if tier.verdict == Verdict::Fail {
+            for limit in tier.broken() {
+                if !level.broken.contains(&limit) {
+                    level.broken.push(limit);
+                }
+            }
+        }
+    }
+    levels
+}
+
+/// The highest pass below the first failure, and that failure.
+fn bracket(levels: &BTreeMap<u32, Level>) -> (Option<u32>, Option<u32>) {
+    let fail = levels.iter().find(|(_, l)| l.verdict == Verdict::Fail).map(|(&n, _)| n);
+    let pass = levels
+        .iter()
+        .filter(|&(&n, l)| l.verdict == Verdict::Pass && fail.is_none_or(|f| n < f))
+        .map(|(&n, _)| n)
+        .next_back();
+    (pass, fail)
+}
+
+/// floor(factor x n), safe against products that fall just short of a whole number (0.7 x 90 = 62.999...).
+fn share_of(factor: f64, n: u32) -> u32 {
+    let product = (factor * f64::from(n) + 1e-9).floor().clamp(0.0, f64::from(u32::MAX));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to the type's range"
+    )]
+    let whole = product as u32;
+    whole
+}
+
+/// What the tiers of one tape say about the deployment's capacity; their order does not matter.
+#[must_use]
+pub fn capacity(tiers: &[TierReport], limits: &Limits) -> Capacity {
+    let levels = levels(tiers);
+    let (n_star, first_fail) = bracket(&levels);
+    let above_pass = |n: u32| n_star.is_none_or(|p| n > p) && first_fail.is_none_or(|f| n < f);
+    let undecided: Vec<(u32, Verdict)> = levels
+        .iter()
+        .filter(|&(&n, l)| l.verdict.undecided() && above_pass(n))
+        .map(|(&n, l)| (n, l.verdict))
+        .collect();
+    let state = match (n_star, first_fail) {
+        (Some(_), _) if !undecided.is_empty() => CapacityState::AtLeastUnproven,
+        (Some(_), Some(_)) => CapacityState::Exact,
+        (Some(_), None) => CapacityState::Censored,
+        (None, Some(_)) if undecided.is_empty() => CapacityState::None,
+        (None, _) => CapacityState::Undecided,
+    };
+    let clean = n_star.and_then(|n| levels.range(..=n).find(|(_, l)| l.quality_alarm)).map(|(&first, _)| {
+        levels.range(..first).filter(|(_, l)| l.verdict == Verdict::Pass).map(|(&n, _)| n).next_back()
+    });
+    let published = n_star.map(|n| {
+        let share = share_of(limits.safety_factor, n);
+        clean.map_or(share, |cap| share.min(cap.unwrap_or(0)))
+    });
+    Capacity {
+        n_star,
+        state,
+        published,
+        safety_factor: limits.safety_factor,
+        first_fail,
+        limited_by: first_fail.and_then(|f| levels.get(&f)).map(|l| l.broken.clone()).unwrap_or_default(),
+        point_verdict_tiers: levels.iter().filter(|(_, l)| l.point).map(|(&n, _)| n).collect(),
+        non_monotonic: levels
+            .iter()
+            .filter(|&(&n, l)| l.verdict == Verdict::Pass && first_fail.is_some_and(|f| n > f))
+            .map(|(&n, _)| n)
+            .collect(),
+        undecided,
+        quality_cap: clean.map(|cap| cap.unwrap_or(0)),
+        simulated: tiers.iter().any(|t| t.simulated),
+    }
+}
+
+/// At most so many tiers are added after the ladder.
+pub const REFINEMENTS: usize = 3;
+
+/// The next tier that narrows the gap between the last pass and the first failure, if one is worth running.
+///
+/// Bisects in multiples of the instance count (so that every instance gets the same load) until the gap is the
+/// instance count, with at most [`REFINEMENTS`] tiers marked `refinement`. A level that was tried and proved
+/// nothing is not tried again: the nearest one takes its place. Where even the lowest tier failed, the search
+/// goes on below it.
+#[must_use]
+pub fn next_refinement(tiers: &[TierReport], instances: u32) -> Option<u32> {
+    if tiers.iter().filter(|t| t.refinement).count() >= REFINEMENTS {
+        return None;
+    }
+    let step = instances.max(1);
+    let levels = levels(tiers);
+    let (pass, fail) = bracket(&levels);
+    let (low, high) = (pass.unwrap_or(0), fail?);
+    if high - low <= step {
+        return None;
+    }
+    let middle = low + (high - low) / 2;
+    let candidates = (low / step + 1)..high.div_ceil(step);
+    candidates
+        .map(|k| k * step)
+        .filter(|n| *n > low && *n < high && !levels.contains_key(n))
+        .min_by_key(|n| (n.abs_diff(middle), *n))
+}
+
+/// Why a ladder ends before its last tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LadderStop {
+    /// One tier beyond the first failure has been run.
+    OneBeyondFailure,
+    /// A preemption or a full KV pool was seen.
+    RedLine,
+    /// More streams errored than the ladder tolerates.
+    Errors,
+}
+
+impl LadderStop {
+    /// The reason as a plain sentence.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::OneBeyondFailure => "one tier beyond the first failure has been run",
+            Self::RedLine => {
+                "the KV pool filled up or a request was preempted, so nothing higher is worth trying"
+            }
+            Self::Errors => "too many streams errored to climb higher",
+        }
+    }
+}
+
+/// Whether the ladder has seen enough; `tiers` are those run so far, in any order.
+#[must_use]
+pub fn ladder_should_stop(tiers: &[TierReport], limits: &Limits) -> Option<LadderStop> {
+    if tiers.iter().any(TierReport::red_line) {
+        return Some(LadderStop::RedLine);
+    }
+    if tiers.iter().any(|t| t.err_stream_share() > limits.error_abort_share) {
+        return Some(LadderStop::Errors);
+    }
+    let first_fail = tiers.iter().filter(|t| t.verdict == Verdict::Fail).map(|t| t.streams).min()?;
+    tiers.iter().any(|t| t.streams > first_fail && !t.refinement).then_some(LadderStop::OneBeyondFailure)
+}

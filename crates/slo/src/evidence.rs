@@ -1,0 +1,150 @@
+//! Everything that is known of a tier when it is judged.
+
+use serde::{Deserialize, Serialize};
+use tapedeck_record::{CallRecord, Evidence, Sample};
+
+/// What an engine's page should carry; what is declared here but cannot be read makes a tier `unknown`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expected {
+    /// The KV pool gauge.
+    pub kv_pool: bool,
+    /// The preemption counter.
+    pub preemptions: bool,
+    /// The prefix cache's counters.
+    pub prefix_cache: bool,
+    /// The multimodal cache's counters.
+    pub mm_cache: bool,
+}
+
+impl Expected {
+    /// An engine without such metrics: the red line and the cache rule do not apply.
+    pub const NOTHING: Self =
+        Self { kv_pool: false, preemptions: false, prefix_cache: false, mm_cache: false };
+    /// An engine that tells all of it, as vLLM does.
+    pub const ALL: Self = Self { kv_pool: true, preemptions: true, prefix_cache: true, mm_cache: true };
+}
+
+/// What an engine's page says of one of its caches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheSetting {
+    /// The page says that it is off: no look-ups mean no hits.
+    Off,
+    /// The page says that it is on.
+    On,
+    /// The page does not say.
+    #[default]
+    Unknown,
+}
+
+/// One instance under test, as far as the verdict needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceFacts {
+    /// The name under which its samples come.
+    pub name: String,
+    /// What its kind of engine should tell.
+    pub expected: Expected,
+    /// Prefix cache, as its page says.
+    pub prefix_cache: CacheSetting,
+    /// Multimodal processor cache, as its page says.
+    pub mm_cache: CacheSetting,
+}
+
+/// The instants that divide a tier, seconds from the run's origin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The first stream began.
+    pub ramp_from_s: f64,
+    /// The first counted call began.
+    pub window_from_s: f64,
+    /// The last counted call had its final, or timed out.
+    pub window_to_s: f64,
+    /// The drain ended (or was given up).
+    pub drain_to_s: f64,
+}
+
+/// Error rates of the single-stream baseline, 0..1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct QualityBaseline {
+    /// Character error rate.
+    pub cer: Option<f64>,
+    /// Word error rate.
+    pub wer: Option<f64>,
+}
+
+/// All that [`judge`](crate::judge) looks at.
+#[derive(Debug, Clone)]
+pub struct TierEvidence<'a> {
+    /// Streams, N.
+    pub streams: u32,
+    /// Label of the tape.
+    pub tape: &'a str,
+    /// Every call of the tier; those with `counted` decide.
+    pub calls: &'a [CallRecord],
+    /// How many counted calls there should be: N x C x loops; empty where that was not fixed beforehand.
+    pub calls_expected: Option<u64>,
+    /// Every sample of the tier.
+    pub samples: &'a [Sample],
+    /// Instances under test, in the order of the config.
+    pub instances: &'a [InstanceFacts],
+    /// The instants that divide the tier.
+    pub bounds: Bounds,
+    /// What the dialect lets us know.
+    pub evidence: Evidence,
+    /// Length of the server's inference windows, where it has them.
+    pub window_ms: Option<u32>,
+    /// Silence appended to every call, milliseconds; above 0 the final counts from the end of speech.
+    pub tail_silence_ms: u32,
+    /// Our own wake lateness over all chunks, p99, milliseconds; empty in a rehearsal or when not measured.
+    pub wake_late_p99_ms: Option<f64>,
+    /// CPU the load generator used / cores of this machine, 0..1; empty in a rehearsal or when not measured.
+    pub client_cpu_share: Option<f64>,
+    /// Seconds from the last close until every instance was empty; empty where that cannot be known.
+    pub drain_s: Option<f64>,
+    /// Whether the drain succeeded; empty where that cannot be known.
+    pub drained: Option<bool>,
+    /// Whether the figures come from the built-in engine under a paused clock.
+    pub simulated: bool,
+    /// Whether the tier belongs to the refinement and not to the ladder itself.
+    pub refinement: bool,
+    /// Whether calls arrived at random (open load model) instead of streams that are always busy.
+    pub open_arrivals: bool,
+    /// Tiers of the whole ladder: the stationarity tests share one error rate among them.
+    pub tiers_planned: u32,
+    /// Why the tier ended before its last counted call, where it did.
+    pub cut_short: Option<&'a str>,
+    /// Single-stream error rates, where they were measured.
+    pub baseline: Option<QualityBaseline>,
+    /// Seed of the bootstraps; the same seed gives the same report.
+    pub seed: u64,
+}
+
+impl<'a> TierEvidence<'a> {
+    /// A tier of `streams` with nothing known but its calls and when it ran; the other fields are public.
+    #[must_use]
+    pub const fn new(streams: u32, tape: &'a str, calls: &'a [CallRecord], bounds: Bounds) -> Self {
+        Self {
+            streams,
+            tape,
+            calls,
+            calls_expected: None,
+            samples: &[],
+            instances: &[],
+            bounds,
+            evidence: Evidence::Position,
+            window_ms: None,
+            tail_silence_ms: 0,
+            wake_late_p99_ms: None,
+            client_cpu_share: None,
+            drain_s: None,
+            drained: None,
+            simulated: false,
+            refinement: false,
+            open_arrivals: false,
+            tiers_planned: 1,
+            cut_short: None,
+            baseline: None,
+            seed: 0,
+        }
+    }
+}

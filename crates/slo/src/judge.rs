@@ -1,0 +1,65 @@
+//! From everything known of a tier to its report.
+
+use crate::evidence::TierEvidence;
+use crate::limits::Limits;
+use crate::report::{FinalBasis, TierReport, Verdict};
+
+/// Judges a tier: a pure function of what was recorded, so a later run over the same records gives the same report.
+#[must_use]
+pub fn judge(evidence: &TierEvidence<'_>, limits: &Limits) -> TierReport {
+    TierReport {
+        streams: evidence.streams,
+        tape: evidence.tape.to_owned(),
+        simulated: evidence.simulated,
+        refinement: evidence.refinement,
+        verdict: Verdict::Unknown,
+        point_only: false,
+        reasons: Vec::new(),
+        notes: Vec::new(),
+        limits: Vec::new(),
+        stationarity: Vec::new(),
+        calls_expected: evidence.calls_expected,
+        calls_counted: 0,
+        calls_clean: 0,
+        calls_excluded: 0,
+        outcomes: std::collections::BTreeMap::default(),
+        err_streams: 0,
+        err_calls: 0,
+        err_calls_outside: 0,
+        cut_short: evidence.cut_short.map(str::to_owned),
+        ttft_basis: limits.ttft_basis,
+        ttft: None,
+        ttft_wire: None,
+        ttft_speech: None,
+        ttft_window: None,
+        rtf: None,
+        final_basis: FinalBasis::Audio,
+        final_latency: None,
+        pace: None,
+        connect: None,
+        lag_max: None,
+        stall_max: None,
+        blocked_max_ms: None,
+        rtt_ms: None,
+        revisions: None,
+        age_slope_ms_per_min: None,
+        violations: 0,
+        kv_pool_p95: None,
+        preempt_delta: None,
+        prefix_hit_rate: None,
+        mm_hit_rate: None,
+        instances: std::collections::BTreeMap::default(),
+        gpu: None,
+        quality: None,
+        wake_late_p99_ms: evidence.wake_late_p99_ms,
+        client_cpu_share: evidence.client_cpu_share,
+        delivered_streams: evidence.streams,
+        throughput_per_h: None,
+        goodput_per_h: None,
+        little_calls: None,
+        drain_s: evidence.drain_s,
+        drained: evidence.drained,
+        window_from_s: evidence.bounds.window_from_s,
+        window_to_s: evidence.bounds.window_to_s,
+    }
+}
