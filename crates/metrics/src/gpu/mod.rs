@@ -1,0 +1,127 @@
+//! GPUs, however they can be read: the driver's library, an exporter's page, a command's CSV.
+
+mod dcgm;
+#[cfg(feature = "nvml")]
+mod nvml;
+mod smi;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tapedeck_record::GpuReading;
+use tapedeck_transport::BoxFuture;
+use thiserror::Error;
+
+pub use dcgm::{Dcgm, from_dcgm_page};
+#[cfg(feature = "nvml")]
+pub use nvml::Nvml;
+pub use smi::{SMI_COMMAND, SmiCommand, from_smi_csv};
+
+/// One GPU as it was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GpuDevice {
+    /// Its uuid; where the read-out has none, `gpu` and its index.
+    pub id: String,
+    /// Product name.
+    pub name: Option<String>,
+    /// Whether it is cut into MIG slices; utilisation is then not told.
+    pub mig: Option<bool>,
+    /// What it told.
+    pub reading: GpuReading,
+    /// What it did not tell, by the field's name in [`GpuReading`], and why.
+    pub not_available: BTreeMap<&'static str, String>,
+}
+
+/// Why no GPU could be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GpuError {
+    /// There is nothing to read, now or later.
+    #[error("GPU not available: {0}")]
+    Absent(String),
+    /// This reading failed; the next one may not.
+    #[error("GPU not read: {0}")]
+    Failed(String),
+}
+
+impl GpuError {
+    /// Whether there is no use in asking again.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        matches!(self, Self::Absent(_))
+    }
+}
+
+/// A way to read GPUs.
+pub trait GpuSource: Send + Sync + fmt::Debug {
+    /// Reads every GPU it knows.
+    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>>;
+}
+
+/// No GPU can be read, and why; what a rehearsal and a machine without a driver have in common.
+#[derive(Debug, Clone)]
+pub struct NoGpu(pub String);
+
+impl GpuSource for NoGpu {
+    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
+        let why = self.0.clone();
+        Box::pin(async move { Err(GpuError::Absent(why)) })
+    }
+}
+
+/// Each GPU once, however many instances share it and however many ways tell of it; the first telling is kept.
+#[must_use]
+pub fn distinct(devices: Vec<GpuDevice>) -> Vec<GpuDevice> {
+    let mut seen = std::collections::BTreeSet::new();
+    devices.into_iter().filter(|device| seen.insert(device.id.clone())).collect()
+}
+
+/// The names of throttle reasons from the driver's bit mask. Idling is left out: it holds nothing down.
+fn throttle_names(mask: u64) -> Vec<String> {
+    const NAMES: [(u64, &str); 8] = [
+        (0x2, "applications_clocks"),
+        (0x4, "sw_power_cap"),
+        (0x8, "hw_slowdown"),
+        (0x10, "sync_boost"),
+        (0x20, "sw_thermal"),
+        (0x40, "hw_thermal"),
+        (0x80, "hw_power_brake"),
+        (0x100, "display_clocks"),
+    ];
+    let mut names: Vec<String> =
+        NAMES.iter().filter(|(bit, _)| mask & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
+    let unnamed = mask & !0x1ff;
+    if unnamed != 0 {
+        names.push(format!("{unnamed:#x}"));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_gpu_counts_once() {
+        let gpu = |id: &str, power: f64| GpuDevice {
+            id: id.to_owned(),
+            reading: GpuReading { power_w: Some(power), ..GpuReading::default() },
+            ..GpuDevice::default()
+        };
+        let kept = distinct(vec![gpu("a", 1.0), gpu("b", 2.0), gpu("a", 3.0)]);
+        assert_eq!(kept, [gpu("a", 1.0), gpu("b", 2.0)]);
+    }
+
+    #[test]
+    fn throttle_bits_have_names() {
+        assert_eq!(throttle_names(0x1), Vec::<String>::new());
+        assert_eq!(throttle_names(0x45), ["sw_power_cap", "hw_thermal"]);
+        assert_eq!(throttle_names(0x1000), ["0x1000"]);
+    }
+
+    #[tokio::test]
+    async fn no_gpu_says_why() {
+        let error = NoGpu("a rehearsal has none".into()).read().await.unwrap_err();
+        assert!(error.is_final());
+        assert_eq!(error.to_string(), "GPU not available: a rehearsal has none");
+    }
+}

@@ -1,0 +1,124 @@
+//! GPUs of this machine through the driver's own library, loaded at run time.
+
+use std::ffi::OsStr;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use nvml_wrapper as lib;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::error::NvmlError;
+use tapedeck_record::GpuReading;
+use tapedeck_transport::BoxFuture;
+
+use super::{GpuDevice, GpuError, GpuSource, throttle_names};
+
+/// Reads GPUs in process. Without a driver it says so, once and for all.
+#[derive(Debug, Clone, Default)]
+pub struct Nvml {
+    library: Arc<Mutex<Option<lib::Nvml>>>,
+}
+
+impl Nvml {
+    /// Nothing is loaded before the first reading.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn read_now(&self) -> Result<Vec<GpuDevice>, GpuError> {
+        // A driver that hangs hangs the one thread that asks it, not one more every second.
+        let mut library = match self.library.try_lock() {
+            Ok(library) => library,
+            Err(TryLockError::WouldBlock) => {
+                return Err(GpuError::Failed("the driver has not answered the previous reading yet".into()));
+            }
+            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
+        };
+        let loaded = match library.take() {
+            Some(loaded) => loaded,
+            None => load()?,
+        };
+        let loaded = library.insert(loaded);
+        let count = loaded.device_count().map_err(|error| GpuError::Failed(error.to_string()))?;
+        if count == 0 {
+            return Err(GpuError::Absent("the driver knows no GPU".into()));
+        }
+        (0..count)
+            .map(|index| {
+                let device = loaded
+                    .device_by_index(index)
+                    .map_err(|error| GpuError::Failed(format!("GPU {index}: {error}")))?;
+                read_device(&device, index)
+            })
+            .collect()
+    }
+}
+
+impl GpuSource for Nvml {
+    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
+        Box::pin(async move {
+            let this = self.clone();
+            tokio::task::spawn_blocking(move || this.read_now())
+                .await
+                .unwrap_or_else(|error| Err(GpuError::Failed(error.to_string())))
+        })
+    }
+}
+
+/// Loads the library. Distributions ship it with or without the development link, so both names are tried.
+fn load() -> Result<lib::Nvml, GpuError> {
+    let first = match lib::Nvml::init() {
+        Ok(loaded) => return Ok(loaded),
+        Err(error) => error,
+    };
+    match lib::Nvml::builder().lib_path(OsStr::new("libnvidia-ml.so.1")).init() {
+        Ok(loaded) => Ok(loaded),
+        Err(NvmlError::LibloadingError(_)) => {
+            Err(GpuError::Absent(format!("no NVIDIA driver library on this machine ({first})")))
+        }
+        Err(error @ NvmlError::DriverNotLoaded) => Err(GpuError::Absent(error.to_string())),
+        Err(error) => Err(GpuError::Failed(error.to_string())),
+    }
+}
+
+fn read_device(device: &lib::Device<'_>, index: u32) -> Result<GpuDevice, GpuError> {
+    let mut gpu = GpuDevice { id: format!("gpu{index}"), name: device.name().ok(), ..GpuDevice::default() };
+    match device.uuid() {
+        Ok(uuid) => gpu.id = uuid,
+        Err(error @ NvmlError::GpuLost) => return Err(GpuError::Failed(format!("GPU {index}: {error}"))),
+        Err(_) => {}
+    }
+    gpu.mig = device.mig_mode().ok().map(|mode| mode.current != 0);
+    let memory = gpu.told(&["memory_used_bytes", "memory_total_bytes"], device.memory_info());
+    let throttle = gpu.told(&["throttle"], device.current_throttle_reasons());
+    gpu.reading = GpuReading {
+        utilisation: gpu
+            .told(&["utilisation"], device.utilization_rates())
+            .map(|rates| f64::from(rates.gpu) / 100.0),
+        memory_used_bytes: memory.as_ref().map(|memory| memory.used),
+        memory_total_bytes: memory.as_ref().map(|memory| memory.total),
+        power_w: gpu
+            .told(&["power_w"], device.power_usage())
+            .map(|milliwatts| f64::from(milliwatts) / 1000.0),
+        temperature_c: gpu
+            .told(&["temperature_c"], device.temperature(TemperatureSensor::Gpu))
+            .map(f64::from),
+        sm_clock_mhz: gpu.told(&["sm_clock_mhz"], device.clock_info(Clock::SM)).map(f64::from),
+        throttle: throttle.map(|reasons| throttle_names(reasons.bits())).unwrap_or_default(),
+    };
+    Ok(gpu)
+}
+
+impl GpuDevice {
+    /// Keeps what was told, or why it was not.
+    fn told<T>(&mut self, fields: &[&'static str], answer: Result<T, NvmlError>) -> Option<T> {
+        match answer {
+            Ok(value) => Some(value),
+            Err(error) => {
+                for field in fields {
+                    self.not_available.insert(field, error.to_string());
+                }
+                None
+            }
+        }
+    }
+}

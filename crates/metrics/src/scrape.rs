@@ -1,0 +1,138 @@
+//! One reading of one page over HTTP.
+
+use tapedeck_transport::{Connector, Endpoint, GetLimits, HttpError, Secret, http_get};
+use thiserror::Error;
+use tokio::time::Instant;
+
+use crate::alias::EngineKind;
+use crate::parse::{Page, parse};
+use crate::understand::{Understood, understand};
+
+/// Why a page could not be read. A gap, never a zero.
+#[derive(Debug, Error)]
+pub enum ScrapeError {
+    /// No answer.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// An answer, but not the page.
+    #[error("{url} answers {status}; is this the metrics page, and does it want a token?")]
+    Status {
+        /// What was asked.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// A page, but not of metrics: a proxy's error page with status 200, for example.
+    #[error("{url} is not a metrics page ({why}); does a proxy stand in between?")]
+    NotMetrics {
+        /// What was asked.
+        url: String,
+        /// What it is instead.
+        why: String,
+    },
+    /// A metrics page of something else.
+    #[error("{url} has {series} series and none that a {kind} engine has; is engine.kind right?")]
+    WrongKind {
+        /// What was asked.
+        url: String,
+        /// How many series it has.
+        series: usize,
+        /// What was expected.
+        kind: EngineKind,
+    },
+}
+
+/// A page and when it was read.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// The page.
+    pub page: Page,
+    /// When it was asked for.
+    pub from: Instant,
+    /// When the answer was there.
+    pub to: Instant,
+}
+
+impl Fetched {
+    /// The middle of the reading: the best guess of when the figures were true.
+    #[must_use]
+    pub fn middle(&self) -> Instant {
+        self.from + self.to.saturating_duration_since(self.from) / 2
+    }
+}
+
+/// A page, understood, and when it was read.
+#[derive(Debug, Clone)]
+pub struct Scraped {
+    /// What it says.
+    pub understood: Understood,
+    /// Middle of the reading.
+    pub at: Instant,
+}
+
+/// Fetches a page of exposition text.
+///
+/// # Errors
+/// When there is no answer within the limits, or the answer is no metrics page.
+pub async fn fetch_page(
+    connector: &dyn Connector,
+    endpoint: &Endpoint,
+    bearer: Option<&Secret>,
+    limits: GetLimits,
+) -> Result<Fetched, ScrapeError> {
+    let from = Instant::now();
+    let response = http_get(connector, endpoint, bearer, limits).await?;
+    let to = Instant::now();
+    if response.status.as_u16() != 200 {
+        return Err(ScrapeError::Status { url: endpoint.to_string(), status: response.status.as_u16() });
+    }
+    let page = parse(&String::from_utf8_lossy(&response.body));
+    let html = response.content_type.is_some_and(|kind| kind.trim_start().starts_with("text/html"));
+    if let Some(why) =
+        why_not_metrics(&page).or_else(|| html.then(|| "it says text/html of itself".to_owned()))
+    {
+        return Err(ScrapeError::NotMetrics { url: endpoint.to_string(), why });
+    }
+    Ok(Fetched { page, from, to })
+}
+
+/// Why a page that was read is no page of metrics, if it is none.
+#[must_use]
+pub fn why_not_metrics(page: &Page) -> Option<String> {
+    if page.markup {
+        return Some("it is markup".to_owned());
+    }
+    if !page.series.is_empty() {
+        return None;
+    }
+    Some(match page.examples.first() {
+        Some(line) => format!("it starts with {line:?}"),
+        None => "it is empty".to_owned(),
+    })
+}
+
+/// Reads and understands an instance's page.
+///
+/// # Errors
+/// When there is no answer within the limits, or the answer is no metrics page of this kind of engine.
+pub async fn scrape(
+    connector: &dyn Connector,
+    endpoint: &Endpoint,
+    bearer: Option<&Secret>,
+    kind: EngineKind,
+    limits: GetLimits,
+) -> Result<Scraped, ScrapeError> {
+    let fetched = fetch_page(connector, endpoint, bearer, limits).await?;
+    let understood = understand(&fetched.page, kind);
+    if kind != EngineKind::None
+        && understood.scrape.values.is_empty()
+        && understood.scrape.histograms.is_empty()
+    {
+        return Err(ScrapeError::WrongKind {
+            url: endpoint.to_string(),
+            series: fetched.page.series.len(),
+            kind,
+        });
+    }
+    Ok(Scraped { understood, at: fetched.middle() })
+}
