@@ -1,1 +1,26 @@
 //! Instances under test: health, readiness, drain, control commands.
+//!
+//! A load point starts with a fleet that is well ([`wait_healthy`]) and ends with one that has nothing left to do
+//! ([`drain`]); between them an instance may be killed or frozen ([`Control`]).
+//!
+//! ```
+//! use tapedeck_fleet::{Action, Commands, Control, ShellControl};
+//!
+//! let commands = Commands { kill: Some("systemctl kill -s KILL asr2".into()), ..Commands::default() };
+//! let control = ShellControl { commands: [("asr2".to_owned(), commands)].into(), timeout: None };
+//! assert!(control.can("asr2", Action::Kill));
+//! // An instance without commands is never touched.
+//! assert!(!control.can("asr1", Action::Kill));
+//! ```
+//!
+//! Read on in `instance`, `drain` and `control`. Limits: balancers are not asked anything; what a kind of engine does not
+//! tell cannot be waited for, and [`Drain::unchecked`] says what that was.
+
+mod control;
+mod drain;
+mod instance;
+
+pub use control::{Action, Commands, Control, ControlError, Output, ShellControl};
+pub use drain::{Drain, DrainRules, DrainStep, drain};
+pub use instance::{Health, Instance, NotHealthy, WaitRules, health, wait_healthy};
+pub use tapedeck_metrics::{PoolInfo, pool_from_log};

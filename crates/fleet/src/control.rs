@@ -1,0 +1,244 @@
+//! Starting, stopping, killing and freezing instances, through commands from the config.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_transport::BoxFuture;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// What can be done to an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Start it; health is waited for apart.
+    Start,
+    /// Stop it in good order.
+    Stop,
+    /// End it at once.
+    Kill,
+    /// Freeze it: alive, and silent (SIGSTOP).
+    Freeze,
+    /// Let it go on (SIGCONT).
+    Thaw,
+    /// Print its log.
+    Log,
+}
+
+impl Action {
+    /// The key in the config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Kill => "kill",
+            Self::Freeze => "freeze",
+            Self::Thaw => "thaw",
+            Self::Log => "log",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Commands of one instance, each run through `sh -c` on the client's machine: `ssh gpu-host ...` works.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Commands {
+    /// Starts the instance. What it leaves running must not hold on to the output: use `systemctl`, or `nohup ... &`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// Stops it in good order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// Ends it at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kill: Option<String>,
+    /// Freezes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freeze: Option<String>,
+    /// Lets it go on after a freeze.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thaw: Option<String>,
+    /// Prints its log, from the start of the engine on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+}
+
+impl Commands {
+    /// The command of an action.
+    #[must_use]
+    pub fn get(&self, action: Action) -> Option<&str> {
+        match action {
+            Action::Start => &self.start,
+            Action::Stop => &self.stop,
+            Action::Kill => &self.kill,
+            Action::Freeze => &self.freeze,
+            Action::Thaw => &self.thaw,
+            Action::Log => &self.log,
+        }
+        .as_deref()
+    }
+}
+
+/// What a command printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Standard output, cut to its last part when it is long.
+    pub stdout: String,
+    /// Standard error, likewise.
+    pub stderr: String,
+}
+
+/// Why an action could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ControlError {
+    /// The config says to keep hands off.
+    #[error(
+        "{instance} is not managed, so it cannot be told to {action}; set managed = true and give the command"
+    )]
+    NotManaged {
+        /// Which instance.
+        instance: String,
+        /// What was to be done.
+        action: Action,
+    },
+    /// No such command in the config.
+    #[error("{instance} has no {action} command; add `{action} = \"...\"` to its commands in the config")]
+    NoCommand {
+        /// Which instance.
+        instance: String,
+        /// What was to be done.
+        action: Action,
+    },
+    /// It took too long and was ended.
+    #[error(
+        "{action} of {instance} was not done within {limit:?}: {command}; does what it starts hold on to the terminal?"
+    )]
+    TimedOut {
+        /// Which instance.
+        instance: String,
+        /// What was to be done.
+        action: Action,
+        /// The command.
+        command: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// It failed.
+    #[error("{action} of {instance} failed ({how}): {command}: {said}")]
+    Failed {
+        /// Which instance.
+        instance: String,
+        /// What was to be done.
+        action: Action,
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// The last it said.
+        said: String,
+    },
+}
+
+/// Does things to instances. A rehearsal replaces it by one that talks to the built-in engine.
+pub trait Control: Send + Sync + fmt::Debug {
+    /// Whether an action is possible at all, so that a case can say beforehand what it cannot do.
+    fn can(&self, instance: &str, action: Action) -> bool;
+    /// Does it.
+    fn run<'a>(&'a self, instance: &'a str, action: Action) -> BoxFuture<'a, Result<Output, ControlError>>;
+}
+
+/// Runs the config's commands in a shell.
+#[derive(Debug, Clone, Default)]
+pub struct ShellControl {
+    /// Commands by instance; an instance that is not here is not managed.
+    pub commands: BTreeMap<String, Commands>,
+    /// Limit of one command.
+    pub timeout: Option<Duration>,
+}
+
+/// Limit of one command unless told otherwise.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// How much of a command's output is kept, bytes, from its end.
+const KEPT_BYTES: usize = 4 << 20;
+
+impl Control for ShellControl {
+    fn can(&self, instance: &str, action: Action) -> bool {
+        self.commands.get(instance).is_some_and(|commands| commands.get(action).is_some())
+    }
+
+    fn run<'a>(&'a self, instance: &'a str, action: Action) -> BoxFuture<'a, Result<Output, ControlError>> {
+        Box::pin(async move {
+            let name = || instance.to_owned();
+            let commands = self
+                .commands
+                .get(instance)
+                .ok_or_else(|| ControlError::NotManaged { instance: name(), action })?;
+            let command =
+                commands.get(action).ok_or_else(|| ControlError::NoCommand { instance: name(), action })?;
+            let limit = self.timeout.unwrap_or(TIMEOUT);
+            let failed = |how: String, said: String| ControlError::Failed {
+                instance: name(),
+                action,
+                command: command.to_owned(),
+                how,
+                said,
+            };
+            let (status, output) = match timeout(limit, shell(command)).await {
+                Ok(Ok(done)) => done,
+                Ok(Err(error)) => return Err(failed("it could not be run".to_owned(), error.to_string())),
+                Err(_) => {
+                    let command = command.to_owned();
+                    return Err(ControlError::TimedOut { instance: name(), action, command, limit });
+                }
+            };
+            if status.success() {
+                return Ok(output);
+            }
+            let said =
+                output.stderr.lines().chain(output.stdout.lines()).rfind(|line| !line.trim().is_empty());
+            Err(failed(status.to_string(), said.unwrap_or("it said nothing").to_owned()))
+        })
+    }
+}
+
+/// Runs a command to its end, reading what it prints as it prints it.
+async fn shell(command: &str) -> std::io::Result<(std::process::ExitStatus, Output)> {
+    let mut child = Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr, status) = tokio::join!(biased; last_part(stdout), last_part(stderr), child.wait());
+    Ok((status?, Output { stdout: stdout?, stderr: stderr? }))
+}
+
+/// Reads to the end and keeps the last part, so that a log of any size costs bounded memory.
+async fn last_part(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
+    let Some(mut stream) = stream else { return Ok(String::new()) };
+    let mut kept = Vec::new();
+    loop {
+        let read = stream.read_buf(&mut kept).await?;
+        if read == 0 {
+            return Ok(String::from_utf8_lossy(&kept).into_owned());
+        }
+        if kept.len() > 2 * KEPT_BYTES {
+            kept.drain(..kept.len() - KEPT_BYTES);
+        }
+    }
+}
