@@ -58,3 +58,48 @@ pub fn percentile_sorted(sorted: &[f64], q: f64) -> Option<f64> {
 pub fn sort(values: &mut [f64]) {
     values.sort_unstable_by(f64::total_cmp);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_the_smallest_value_with_enough_at_or_below_it() {
+        let ten = || (1..=10).map(f64::from).collect::<Vec<_>>();
+        assert_eq!(percentile(&mut ten(), 0.5), Some(5.0));
+        assert_eq!(percentile(&mut ten(), 0.51), Some(6.0));
+        assert_eq!(percentile(&mut ten(), 0.95), Some(10.0));
+        assert_eq!(percentile(&mut ten(), 0.0), Some(1.0));
+        assert_eq!(percentile(&mut ten(), 1.0), Some(10.0));
+        // numpy.percentile(range(1, 21), 95, method="inverted_cdf") is 19: 0.95 x 20 is 19 exactly.
+        let mut twenty: Vec<f64> = (1..=20).map(f64::from).collect();
+        assert_eq!(percentile(&mut twenty, 0.95), Some(19.0));
+        assert_eq!(percentile(&mut [], 0.5), None);
+        assert_eq!(percentile(&mut [1.0, f64::INFINITY], 0.95), Some(f64::INFINITY));
+    }
+
+    #[test]
+    fn an_unknown_bound_is_wider_than_any_known_one() {
+        let a = Bounds { low: Some(1.0), high: Some(2.0) };
+        let b = Bounds { low: Some(0.5), high: None };
+        assert_eq!(a.widest(b), Bounds { low: Some(0.5), high: None });
+    }
+
+    proptest! {
+        #[test]
+        fn the_definition_holds(values in prop::collection::vec(-1e6..1e6_f64, 1..200), per_mille in 0..=1000_u32) {
+            let q = f64::from(per_mille) / 1000.0;
+            let mut copy = values.clone();
+            let p = percentile(&mut copy, q).unwrap();
+            let needed = q * values.len() as f64;
+            let at_or_below = values.iter().filter(|&&v| v <= p).count() as f64;
+            let below = values.iter().filter(|&&v| v < p).count() as f64;
+            prop_assert!(at_or_below >= needed - 1e-6);
+            prop_assert!(below < needed + 1e-6 || q == 0.0);
+            sort(&mut copy);
+            prop_assert_eq!(percentile_sorted(&copy, q), Some(p));
+        }
+    }
+}
