@@ -1,0 +1,209 @@
+//! One call, from connecting to the close.
+
+use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll, time::Duration};
+
+use futures_util::StreamExt;
+use tapedeck_pace::Schedule;
+use tapedeck_protocol::{Incoming, Session, SessionStart};
+use tapedeck_record::{FinalKind, Outcome, OutcomeDetail, Texts, Trace};
+use tapedeck_transport::Io;
+use tokio::time::{Instant, Sleep, timeout, timeout_at};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{Message, protocol::WebSocketConfig},
+};
+
+use crate::{
+    deck::{Deck, DeckCall},
+    open::{Opened, open},
+    plan::Plan,
+    silence::Silence,
+    site::{Played, Site},
+    talk::{Ending, Script, Talk, since},
+};
+
+/// What all calls of a run share.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) plan: Plan,
+    pub(crate) deck: Arc<Deck>,
+    pub(crate) site: Site,
+    pub(crate) origin: Instant,
+    config: WebSocketConfig,
+}
+
+impl Stage {
+    pub(crate) fn new(plan: Plan, deck: Arc<Deck>, site: Site, origin: Instant) -> Self {
+        let config = WebSocketConfig::default()
+            // Answers are short, and the library clears as much of its buffer before every read.
+            .read_buffer_size(4 << 10)
+            // Each message goes to the socket in one write, as soon as it is made.
+            .write_buffer_size(0)
+            // Room for one message of ours and for answers to pings that a blocked socket holds up.
+            .max_write_buffer_size(deck.largest_frame() + (1 << 20))
+            .max_message_size(Some(plan.max_message_bytes))
+            .max_frame_size(Some(plan.max_message_bytes));
+        Self { plan, deck, site, origin, config }
+    }
+}
+
+/// Which call it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) stream: u32,
+    pub(crate) seq: u32,
+    pub(crate) counted: bool,
+}
+
+/// Plays one call; `cut` ends it at once, `sleep` is the stream's one timer.
+pub(crate) async fn play<C: Future<Output = ()>>(
+    stage: &Stage,
+    turn: Turn,
+    call: &DeckCall,
+    mut cut: Pin<&mut C>,
+    mut sleep: Pin<&mut Sleep>,
+) -> Played {
+    let plan = &stage.plan;
+    let c0 = Instant::now();
+    let mut trace = blank(stage, turn, call, c0);
+    let done = |mut trace: Trace, texts: Texts| {
+        if trace.done_ns == 0 {
+            trace.done_ns = since(stage.origin, Instant::now());
+        }
+        Played { trace, texts }
+    };
+
+    let start = SessionStart { stream: turn.stream, seq: turn.seq, audio: call.audio() };
+    let opening = timeout_at(c0 + plan.timeouts.connect, open(&stage.site, stage.config, &start));
+    let opened = tokio::select! {
+        biased;
+        () = cut.as_mut() => Err(OutcomeDetail::plain(Outcome::Cancelled)),
+        opened = opening => opened.unwrap_or_else(|_| Err(OutcomeDetail::plain(Outcome::ConnectTimeout))),
+    };
+    let Opened { ws, session } = match opened {
+        Ok(opened) => opened,
+        Err(outcome) => {
+            trace.outcome = outcome;
+            return done(trace, Texts::default());
+        }
+    };
+
+    let c1 = Instant::now();
+    trace.c1_ns = Some(since(stage.origin, c1));
+    let dialect = &stage.site.dialect;
+    let first = plan.unique_per_session.then(|| {
+        let session = u64::from(turn.seq) * u64::from(plan.streams) + u64::from(turn.stream);
+        call.unique_first(&**dialect, session)
+    });
+    let script = Script {
+        frames: call.frames(),
+        first: first.flatten(),
+        schedule: Schedule::new(c1, stage.deck.chunk(), call.audio()),
+        silence: Silence::new(&call.meta().speech),
+        timeouts: &plan.timeouts,
+        mute: plan.timeouts.mute.filter(|_| dialect.answers_during_call()),
+        final_quiet: plan.timeouts.final_quiet.or_else(|| dialect.final_quiet()),
+        ping_every: plan.ping_every,
+        origin: stage.origin,
+    };
+    let mut talk = Talk::new(ws, session, script);
+    let ending = poll_fn(|cx| {
+        if cut.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ending::Failed(OutcomeDetail::plain(Outcome::Cancelled)));
+        }
+        talk.poll(cx, sleep.as_mut())
+    })
+    .await;
+    let ended_at = Instant::now();
+
+    let mut said = talk.into_said();
+    let (final_at, kind, outcome) = judge(ending, &*said.session);
+    trace.done_ns =
+        since(stage.origin, final_at.filter(|_| kind == Some(FinalKind::Marker)).unwrap_or(ended_at));
+    trace.final_ns = final_at.map(|at| since(stage.origin, at));
+    trace.final_kind = kind;
+    trace.outcome = outcome;
+    trace.end_ns = said.end_at.map(|at| since(stage.origin, at));
+    trace.messages = said.messages;
+    trace.rtt_us = said.rtt_us;
+    trace.wake_late_us = said.lateness.wake_late_us;
+    trace.blocked_us = said.lateness.blocked_us;
+    let late_us = trace.wake_late_us.iter().copied().max().unwrap_or(0);
+    if Duration::from_micros(late_us.into()) > plan.timeouts.client_late
+        && trace.outcome.outcome != Outcome::Cancelled
+    {
+        let words = format!("our sender woke {} ms late", late_us / 1000);
+        trace.outcome = OutcomeDetail::said(Outcome::ClientLate, None, &words);
+    }
+
+    let texts = if plan.keep_texts { said.session.texts() } else { Texts::default() };
+    part(said.ws, &mut *said.session, plan.timeouts.close).await;
+    // Asked last, because what follows the final is a violation too.
+    trace.violations = said.session.violations();
+    trace.instance = said.session.instance().map(str::to_owned);
+    done(trace, texts)
+}
+
+/// A trace in which nothing has happened yet.
+fn blank(stage: &Stage, turn: Turn, call: &DeckCall, c0: Instant) -> Trace {
+    let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+    Trace {
+        stream: turn.stream,
+        seq: turn.seq,
+        call: call.meta().index,
+        counted: turn.counted,
+        c0_ns: since(stage.origin, c0),
+        c1_ns: None,
+        chunk_ns: ns(stage.deck.chunk()),
+        audio_ns: ns(call.audio()),
+        tail_silence_ns: ns(stage.deck.tail_silence()),
+        wake_late_us: Vec::new(),
+        blocked_us: Vec::new(),
+        end_ns: None,
+        messages: Vec::new(),
+        final_ns: None,
+        final_kind: None,
+        done_ns: 0,
+        rtt_us: Vec::new(),
+        instance: None,
+        violations: 0,
+        outcome: OutcomeDetail::plain(Outcome::Cancelled),
+    }
+}
+
+/// What a call's ending makes of it.
+fn judge(ending: Ending, session: &dyn Session) -> (Option<Instant>, Option<FinalKind>, OutcomeDetail) {
+    match ending {
+        Ending::Failed(outcome) => (None, None, outcome),
+        Ending::Complete { final_at, kind } => {
+            let outcome = if session.texts().finals_and_tail.is_empty() {
+                Outcome::EmptyFinal
+            } else if session.tail_open() {
+                Outcome::TailLost
+            } else {
+                Outcome::Ok
+            };
+            (final_at, Some(kind), OutcomeDetail::plain(outcome))
+        }
+    }
+}
+
+/// Says goodbye and waits for the server's side of it, but not for long: a slot that it has not given up yet
+/// would be missing for the stream's next call.
+async fn part(mut ws: WebSocketStream<Io>, session: &mut dyn Session, limit: Duration) {
+    let goodbye = async {
+        if ws.close(None).await.is_err() {
+            return;
+        }
+        while let Some(Ok(incoming)) = ws.next().await {
+            match incoming {
+                Message::Close(_) => return,
+                Message::Text(text) => drop(session.read(Incoming::Text(&text))),
+                Message::Binary(bytes) => drop(session.read(Incoming::Binary(&bytes))),
+                Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+            }
+        }
+    };
+    // Whether it answered in time makes no difference to the call.
+    let _ = timeout(limit, goodbye).await;
+}
