@@ -259,15 +259,16 @@ mod tests {
 
     #[test]
     fn steps_are_told_with_their_places() {
-        let found = steps(&[1, 2, 3, 4], &[1, 9, 4, 5], KEPT_WORDS);
+        let found = steps(&[1, 2, 3, 4, 6], &[1, 9, 4, 6, 5], KEPT_WORDS);
         assert_eq!(
             found,
             [
                 Step::Match { reference: 0, hypothesis: 0 },
-                Step::Del { reference: 1 },
-                Step::Sub { reference: 2, hypothesis: 1 },
+                Step::Sub { reference: 1, hypothesis: 1 },
+                Step::Del { reference: 2 },
                 Step::Match { reference: 3, hypothesis: 2 },
-                Step::Ins { hypothesis: 3 },
+                Step::Match { reference: 4, hypothesis: 3 },
+                Step::Ins { hypothesis: 4 },
             ]
         );
     }
