@@ -36,6 +36,11 @@ impl Pool {
         f64::from(self.used()) / f64::from(self.total)
     }
 
+    /// Whether `held` could grow until it has room for `tokens`.
+    pub(crate) const fn fits(&self, held: &Held, tokens: u32) -> bool {
+        tokens.div_ceil(self.block_tokens).saturating_sub(held.0) <= self.free
+    }
+
     /// Lets `held` grow until it has room for `tokens`. All or nothing: `false` when the pool cannot give that much.
     pub(crate) fn grow(&mut self, held: &mut Held, tokens: u32) -> bool {
         let wanted = tokens.div_ceil(self.block_tokens).saturating_sub(held.0);

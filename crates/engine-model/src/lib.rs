@@ -8,6 +8,7 @@ mod output;
 mod params;
 mod session;
 mod step;
+pub mod truth;
 
 pub use counters::{Counters, Finished, Histogram, TTFT_BOUNDS_NS};
 pub use model::Model;

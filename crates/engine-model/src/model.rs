@@ -164,6 +164,18 @@ impl Model {
         }
     }
 
+    pub(crate) fn kv_usage(&self) -> f64 {
+        self.pool.usage()
+    }
+
+    pub(crate) const fn preemptions(&self) -> u64 {
+        self.counters.preemptions
+    }
+
+    pub(crate) const fn busy_ns(&self) -> u64 {
+        self.counters.busy_ns
+    }
+
     pub(crate) fn is_seated(&self, id: SessionId) -> bool {
         self.sessions.get(&id).is_some_and(|session| session.seated)
     }

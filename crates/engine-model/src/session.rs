@@ -132,6 +132,7 @@ impl Session {
             held: std::mem::take(&mut self.held),
             planned: 0,
             admission: 0,
+            preempted: false,
             looked_up: false,
         })
     }
@@ -163,6 +164,8 @@ pub(crate) struct Work {
     pub(crate) planned: u32,
     /// The how-manieth admission of the engine this was.
     pub(crate) admission: u64,
+    /// It lost its blocks once; it comes back only when all of this window fits, or it would lose them again.
+    pub(crate) preempted: bool,
     /// The prefix cache was asked for this window.
     pub(crate) looked_up: bool,
 }
@@ -182,6 +185,7 @@ impl Work {
     pub(crate) const fn forget(&mut self) {
         self.prefill_left += self.in_kv;
         self.planned = 0;
+        self.preempted = true;
         self.in_kv = 0;
     }
 }

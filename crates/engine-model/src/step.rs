@@ -64,15 +64,16 @@ impl Model {
                 continue;
             }
             let mut work = self.waiting.remove(place)?;
-            let (tokens, limit) = (work.length(), self.longest());
-            if tokens > limit {
+            let (length, limit) = (work.length(), self.longest());
+            if length > limit {
                 self.pool.release(&mut work.held);
-                self.fail(id, Failure::TooLong { tokens, limit });
+                self.fail(id, Failure::TooLong { tokens: length, limit });
                 continue;
             }
             self.look_up(&mut work);
             let tokens = work.next_tokens(*budget);
-            if !self.pool.grow(&mut work.held, work.in_kv + tokens) {
+            let fits = !work.preempted || self.pool.fits(&work.held, length);
+            if !fits || !self.pool.grow(&mut work.held, work.in_kv + tokens) {
                 self.waiting.insert(place, work);
                 return Some(id);
             }
