@@ -100,10 +100,10 @@ pub fn parse(text: &str) -> Page {
             }
         }
     }
-    let scale = if page.eof { 1.0 } else { 1e-3 };
+    let unit = if page.eof { 1.0 } else { 1000.0 };
     for (index, stamp) in stamped {
         if let Some(series) = page.series.get_mut(index) {
-            series.timestamp_s = Some(stamp * scale);
+            series.timestamp_s = Some(stamp / unit);
         }
     }
     page

@@ -96,6 +96,9 @@ pub fn understand(page: &Page, kind: EngineKind) -> Understood {
     understood
 }
 
+/// Labels in order, so that two series with the same ones are seen as the same.
+type Labels<'a> = Vec<(&'a str, &'a str)>;
+
 /// A page by name, without prefix.
 struct Index<'a> {
     page: &'a Page,
@@ -118,7 +121,7 @@ impl<'a> Index<'a> {
     /// Every series of a name once. The last of two with the same labels wins, and of series that differ only in the
     /// rank that reports them, the first rank's.
     fn distinct(&self, name: &str) -> Vec<&'a Series> {
-        let mut kept: BTreeMap<Vec<(&str, &str)>, ([u32; 3], &Series)> = BTreeMap::new();
+        let mut kept: BTreeMap<Labels<'_>, ([u32; 3], &Series)> = BTreeMap::new();
         for &series in self.by_name.get(name).into_iter().flatten() {
             let mut ranks = [0; 3];
             let mut labels = Vec::with_capacity(series.labels.len());
@@ -146,10 +149,10 @@ impl<'a> Index<'a> {
 
     /// The value of a row and the name it came from.
     fn scalar(&self, row: &Row) -> Option<(f64, String)> {
-        row.sources.iter().find_map(|source| self.from_source(source, row.combine))
+        row.sources.iter().find_map(|source| self.one_source(source, row.combine))
     }
 
-    fn from_source(&self, source: &Source, combine: Combine) -> Option<(f64, String)> {
+    fn one_source(&self, source: &Source, combine: Combine) -> Option<(f64, String)> {
         for name in [format!("{}_total", source.name), source.name.to_owned()] {
             let mut total: Option<f64> = None;
             let mut page_name = None;
@@ -184,7 +187,7 @@ impl<'a> Index<'a> {
 
     fn histogram(&self, row: &HistogramRow) -> Option<Histogram> {
         row.sources.iter().find_map(|name| {
-            let mut groups: BTreeMap<Vec<(&str, &str)>, Vec<(f64, f64)>> = BTreeMap::new();
+            let mut groups: BTreeMap<Labels<'_>, Vec<(f64, f64)>> = BTreeMap::new();
             for series in self.distinct(&format!("{name}_bucket")) {
                 let Some(bound) = series.label("le").and_then(|bound| bound.trim().parse::<f64>().ok())
                 else {
