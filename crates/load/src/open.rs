@@ -2,7 +2,7 @@
 
 use futures_util::{SinkExt, StreamExt};
 use http::{Request, StatusCode, header};
-use tapedeck_protocol::{Incoming, Ready, Session, SessionStart, Signal};
+use tapedeck_protocol::{Frame, Incoming, Ready, Session, SessionStart, Signal};
 use tapedeck_record::{Outcome, OutcomeDetail};
 use tapedeck_transport::{ConnectError, ConnectErrorKind, Io};
 use tokio_tungstenite::{
@@ -34,8 +34,13 @@ pub(crate) async fn open(
     let (mut ws, _response) =
         client_async_with_config(request, io, Some(config)).await.map_err(not_upgraded)?;
     let mut session = site.dialect.session(start);
-    for frame in session.opening() {
-        ws.send(message(frame)).await.map_err(|e| broken(&e))?;
+    let opening = session.opening();
+    if let Err(e) = say(&mut ws, opening).await {
+        // A server that refuses says so and hangs up without listening to us: its words count, not ours.
+        return Err(match wait_ready(&mut ws, &mut *session).await {
+            Err(words) if words.outcome != Outcome::ClosedEarly || words.code.is_some() => words,
+            _ => broken(&e),
+        });
     }
     if site.dialect.ready() == Ready::OnMessage {
         wait_ready(&mut ws, &mut *session).await?;
@@ -70,6 +75,13 @@ fn upgrade(site: &Site) -> Result<Request<()>, OutcomeDetail> {
     request.body(()).map_err(|e| refuse(format!("the upgrade request cannot be made: {e}")))
 }
 
+async fn say(ws: &mut WebSocketStream<Io>, frames: Vec<Frame>) -> Result<(), tungstenite::Error> {
+    for frame in frames {
+        ws.send(message(frame)).await?;
+    }
+    Ok(())
+}
+
 async fn wait_ready(ws: &mut WebSocketStream<Io>, session: &mut dyn Session) -> Result<(), OutcomeDetail> {
     while let Some(incoming) = ws.next().await {
         let reading = match incoming.map_err(|e| broken(&e))? {
@@ -78,12 +90,11 @@ async fn wait_ready(ws: &mut WebSocketStream<Io>, session: &mut dyn Session) -> 
             Message::Close(frame) => return Err(closed(frame.as_ref())),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
         };
-        for frame in session.replies() {
-            ws.send(message(frame)).await.map_err(|e| broken(&e))?;
-        }
         match reading.signal {
-            Signal::Ready => return Ok(()),
-            Signal::None => {}
+            Signal::Ready => return say(ws, session.replies()).await.map_err(|e| broken(&e)),
+            Signal::None => {
+                let _ = say(ws, session.replies()).await; // if that fails, reading will tell why
+            }
             Signal::Final => {
                 return Err(OutcomeDetail::said(Outcome::ClosedEarly, None, "end marker before any audio"));
             }

@@ -98,14 +98,6 @@ pub async fn run(
     loop {
         tokio::select! {
             biased;
-            ended = callers.join_next() => match ended {
-                Some(Ok(sum)) => summary.add(&sum),
-                Some(Err(e)) => match e.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    Err(_) => break, // the runtime is going down
-                },
-                None => break,
-            },
             () = &mut stopping, if drained_by.is_none() => {
                 let now = Instant::now();
                 summary.stop_ns = Some(since(origin, now));
@@ -115,6 +107,14 @@ pub async fn run(
                 summary.cut = true;
                 control.cut();
             }
+            ended = callers.join_next() => match ended {
+                Some(Ok(sum)) => summary.add(&sum),
+                Some(Err(e)) => match e.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => break, // the runtime is going down
+                },
+                None => break,
+            },
         }
     }
     summary.cut |= control.phase() >= Phase::Cut;

@@ -1,0 +1,16 @@
+//! Virtual callers against scripted servers, in memory under a paused clock and over real sockets.
+
+#[cfg(test)]
+mod backpressure;
+#[cfg(test)]
+mod counted;
+#[cfg(test)]
+mod ending;
+#[cfg(test)]
+mod outcomes;
+#[cfg(test)]
+mod parity;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod wire;
