@@ -121,7 +121,7 @@ pub enum ControlError {
         /// What was to be done.
         action: Action,
     },
-    /// It took too long and was ended.
+    /// It took too long and its shell was ended.
     #[error(
         "{action} of {instance} was not done within {limit:?}: {command}; does what it starts hold on to the terminal?"
     )]
@@ -207,7 +207,7 @@ impl Control for ShellControl {
                 return Ok(output);
             }
             let said =
-                output.stderr.lines().chain(output.stdout.lines()).rfind(|line| !line.trim().is_empty());
+                output.stdout.lines().chain(output.stderr.lines()).rfind(|line| !line.trim().is_empty());
             Err(failed(status.to_string(), said.unwrap_or("it said nothing").to_owned()))
         })
     }
@@ -221,6 +221,8 @@ async fn shell(command: &str) -> std::io::Result<(std::process::ExitStatus, Outp
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // Ctrl-C in our terminal is meant for us, not for a server that a command has just started.
+        .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

@@ -1,0 +1,71 @@
+//! Control commands with a real shell.
+
+use std::time::Duration;
+
+use tapedeck_fleet::{Action, Commands, Control, ControlError, ShellControl};
+
+fn control(command: &str) -> ShellControl {
+    let commands = Commands { kill: Some(command.to_owned()), ..Commands::default() };
+    ShellControl { commands: [("one".to_owned(), commands)].into(), timeout: None }
+}
+
+#[tokio::test]
+async fn output_comes_back_from_both_streams() {
+    let output = control("echo out; echo err >&2").run("one", Action::Kill).await.unwrap();
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("out\n", "err\n"));
+}
+
+#[tokio::test]
+async fn what_is_not_in_the_config_is_not_done() {
+    let control = control("true");
+    assert!(
+        control.can("one", Action::Kill)
+            && !control.can("one", Action::Start)
+            && !control.can("two", Action::Kill)
+    );
+    let error = control.run("one", Action::Start).await.unwrap_err();
+    assert!(
+        matches!(error, ControlError::NoCommand { .. }) && error.to_string().contains("start = "),
+        "{error}"
+    );
+    let error = control.run("two", Action::Kill).await.unwrap_err();
+    assert!(
+        matches!(error, ControlError::NotManaged { .. }) && error.to_string().contains("managed = true"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_failure_repeats_the_last_words() {
+    let error =
+        control("echo working; echo 'no such unit' >&2; exit 3").run("one", Action::Kill).await.unwrap_err();
+    let ControlError::Failed { how, said, .. } = &error else { panic!("{error}") };
+    assert!(how.contains('3') && error.to_string().contains("kill of one"), "{error}");
+    assert_eq!(said, "no such unit");
+}
+
+#[tokio::test]
+async fn a_command_that_hangs_is_given_up() {
+    let control = ShellControl { timeout: Some(Duration::from_millis(30)), ..control("exec sleep 600") };
+    let error = control.run("one", Action::Kill).await.unwrap_err();
+    assert!(matches!(error, ControlError::TimedOut { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_long_log_keeps_its_end() {
+    let output =
+        control("head -c 12000000 /dev/zero | tr '\\0' x; echo END").run("one", Action::Kill).await.unwrap();
+    assert!(output.stdout.len() <= 9 << 20, "{}", output.stdout.len());
+    assert!(output.stdout.ends_with("xEND\n"));
+}
+
+#[test]
+fn commands_read_from_toml_and_refuse_typos() {
+    let commands: Commands = toml::from_str("start = \"a\"\nfreeze = \"kill -STOP 1\"").unwrap();
+    assert_eq!(
+        (commands.get(Action::Start), commands.get(Action::Freeze)),
+        (Some("a"), Some("kill -STOP 1"))
+    );
+    assert_eq!(commands.get(Action::Thaw), None);
+    assert!(toml::from_str::<Commands>("strat = \"a\"").unwrap_err().to_string().contains("strat"));
+}
