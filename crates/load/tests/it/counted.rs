@@ -7,8 +7,10 @@ use tapedeck_record::{FinalKind, MessageKind, Outcome};
 
 use crate::server::*;
 
-fn ms(ns: u64) -> f64 {
-    ns as f64 / 1e6
+/// Whole milliseconds: under a paused clock nothing falls in between.
+fn ms(ns: u64) -> u64 {
+    assert!(ns.is_multiple_of(1_000_000), "{ns}");
+    ns / 1_000_000
 }
 
 #[tokio::test(start_paused = true)]
@@ -20,12 +22,12 @@ async fn every_instant_of_a_call_is_where_it_should_be() {
     assert_eq!((t.c0_ns, c1), (0, 0), "connecting takes no time in memory");
     assert_eq!((t.chunks(), t.wake_late_us.len(), t.blocked_us.len()), (21, 21, 21));
     assert!(t.wake_late_us.iter().chain(&t.blocked_us).all(|&us| us == 0), "{t:?}");
-    assert_eq!(ms(t.end_ns.unwrap()), 2_050.0, "the end follows the short last chunk");
-    assert_eq!(ms(t.final_ns.unwrap()), 2_050.0);
+    assert_eq!(ms(t.end_ns.unwrap()), 2_050, "the end follows the short last chunk");
+    assert_eq!(ms(t.final_ns.unwrap()), 2_050);
     assert_eq!(t.final_kind, Some(FinalKind::Marker));
     assert_eq!(t.done_ns, t.final_ns.unwrap());
     let seen: Vec<_> = t.messages.iter().map(|m| (ms(m.at_ns), m.kind, m.position_ms)).collect();
-    let partial = |at: u32| (f64::from(at), MessageKind::Partial, Some(at));
+    let partial = |at: u32| (u64::from(at), MessageKind::Partial, Some(at));
     assert_eq!(
         seen,
         [
@@ -33,7 +35,7 @@ async fn every_instant_of_a_call_is_where_it_should_be() {
             partial(1_000),
             partial(1_500),
             partial(2_000),
-            (2_050.0, MessageKind::End, Some(2_050))
+            (2_050, MessageKind::End, Some(2_050))
         ]
     );
     assert_eq!(t.instance.as_deref(), Some("inst0"));
@@ -61,14 +63,14 @@ async fn each_tier_holds_every_content_equally_often() {
             );
             *contents.entry((t.stream, t.call)).or_default() += 1;
         }
-        assert_eq!(contents.len() as u32, streams * 4);
+        assert_eq!(u32::try_from(contents.len()), Ok(streams * 4));
         assert!(contents.values().all(|&n| n == loops), "{contents:?}");
         for played in &all {
             let t = &played.trace;
             assert_eq!(t.outcome.outcome, Outcome::Ok, "streams finish what they are in");
             assert_eq!(t.call, (t.stream + t.seq) % 4, "stream k starts at call k mod C");
             if t.seq == 0 {
-                assert_eq!(ms(t.c0_ns), 500.0 * f64::from(t.stream), "ramp");
+                assert_eq!(ms(t.c0_ns), 500 * u64::from(t.stream), "ramp");
             }
         }
         // The window is contiguous, and everybody plays on until the last counted call of anybody is done.
@@ -88,7 +90,7 @@ async fn each_tier_holds_every_content_equally_often() {
 async fn the_next_call_starts_at_once() {
     let (all, _) = play(once(), deck(&[1_000, 700, 300]), in_memory(recogniser())).await;
     let starts: Vec<_> = all.iter().map(|p| ms(p.trace.c0_ns)).collect();
-    assert_eq!(starts, [0.0, 1_000.0, 1_700.0]);
+    assert_eq!(starts, [0, 1_000, 1_700]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +111,7 @@ async fn late_finals_are_kept_and_still_count() {
     for played in counted {
         assert_eq!(played.trace.outcome.outcome, Outcome::Ok);
         let final_s = played.trace.final_ns.unwrap() - played.trace.planned_last_ns().unwrap();
-        assert_eq!(ms(final_s), 7_000.0);
+        assert_eq!(ms(final_s), 7_000);
         assert_eq!(played.texts.finals, "late but whole");
     }
 }
@@ -124,7 +126,7 @@ async fn what_outlasts_the_drain_is_cut() {
     let cut: Vec<_> = all.iter().filter(|p| p.trace.outcome.outcome == Outcome::Cancelled).collect();
     assert_eq!(cut.len(), 1);
     assert!(!cut[0].trace.counted);
-    assert_eq!(ms(cut[0].trace.done_ns), ms(summary.stop_ns.unwrap()) + 2_000.0);
+    assert_eq!(ms(cut[0].trace.done_ns), ms(summary.stop_ns.unwrap()) + 2_000);
     assert!(!cut[0].trace.wake_late_us.is_empty(), "what was measured of it is kept");
     assert_eq!(summary.last_close_ns, cut[0].trace.done_ns);
 }
@@ -142,13 +144,13 @@ async fn stop_finishes_calls_and_cut_ends_them() {
         let (all, summary) = play_with(plan, deck(&[5_000]), in_memory(recogniser()), control).await;
         assert_eq!(all.len(), 2, "stream 2 never began");
         assert!(!summary.is_complete());
-        assert_eq!(ms(summary.stop_ns.unwrap()), 1_250.0);
+        assert_eq!(ms(summary.stop_ns.unwrap()), 1_250);
         for played in &all {
             let t = &played.trace;
             let (outcome, done) = if cut {
-                (Outcome::Cancelled, 1_250.0)
+                (Outcome::Cancelled, 1_250)
             } else {
-                (Outcome::Ok, 5_000.0 + 1_000.0 * f64::from(t.stream))
+                (Outcome::Ok, 5_000 + 1_000 * u64::from(t.stream))
             };
             assert_eq!((t.outcome.outcome, ms(t.done_ns)), (outcome, done));
         }
@@ -192,7 +194,7 @@ async fn a_server_that_refuses_is_not_hammered_and_its_calls_count() {
         assert!(t.counted);
         assert_eq!((t.outcome.outcome, t.outcome.code), (Outcome::RefusedBusy, Some(503)));
         assert_eq!(t.outcome.words.as_deref(), Some("all full"));
-        assert_eq!(ms(t.c0_ns), 3_000.0 * f64::from(t.seq), "one call of the tape after the other");
+        assert_eq!(ms(t.c0_ns), 3_000 * u64::from(t.seq), "one call of the tape after the other");
         assert_eq!((t.c1_ns, t.final_kind), (None, None));
     }
 }
