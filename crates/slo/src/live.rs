@@ -195,10 +195,10 @@ impl LiveWatch {
                     return Some(Alert::Abort(Abort::VramGrowth { gpu: uuid.into(), bytes }));
                 }
             }
-            if let Some(bytes) = reading.memory_total_bytes.map(|total| total.saturating_sub(used)) {
-                if bytes < live.vram_free_bytes {
-                    return Some(Alert::Abort(Abort::VramFree { gpu: uuid.into(), bytes }));
-                }
+            if let Some(bytes) = reading.memory_total_bytes.map(|total| total.saturating_sub(used))
+                && bytes < live.vram_free_bytes
+            {
+                return Some(Alert::Abort(Abort::VramFree { gpu: uuid.into(), bytes }));
             }
         }
         let celsius = reading.temperature_c?;

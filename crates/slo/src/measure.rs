@@ -1,0 +1,94 @@
+//! Everything that is counted and computed of a tier before anything is decided.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tapedeck_record::Outcome;
+
+use crate::evidence::{Expected, TierEvidence};
+use crate::figures::{Counted, Spreads, age_slope, final_basis, flow};
+use crate::limits::{Limits, TtftBasis};
+use crate::quality::quality;
+use crate::report::{TierReport, Verdict};
+use crate::servers::{gpus, instance};
+use crate::stationarity::stationarity;
+
+/// The report without a verdict, which stays `unknown` until the findings decide.
+pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits: &Limits) -> TierReport {
+    let mut spreads = Spreads::new(counted, limits, evidence.seed);
+    let basis = final_basis(evidence);
+    let ttft_wire = spreads.of(true, |c| c.ttft_wire_s);
+    let ttft_speech = spreads.of(true, |c| c.ttft_speech_s);
+    let ttft_window = spreads.of(true, |c| c.ttft_window_s);
+    let instances: BTreeMap<_, _> = evidence
+        .instances
+        .iter()
+        .map(|facts| (facts.name.clone(), instance(evidence.samples, facts, &evidence.bounds)))
+        .collect();
+    let err_streams = counted.errors.iter().map(|c| c.stream).collect::<BTreeSet<_>>().len();
+    let err_streams = u32::try_from(err_streams).unwrap_or(u32::MAX);
+    let highest = |values: Vec<Option<f64>>| values.into_iter().flatten().reduce(f64::max);
+    let flow = flow(evidence, counted, limits);
+    let telling = |tells: fn(&Expected) -> bool| {
+        evidence.instances.iter().filter(move |i| tells(&i.expected)).filter_map(|i| instances.get(&i.name))
+    };
+    let preempted: Option<Vec<f64>> = telling(|e| e.preemptions).map(|i| i.preempt_delta).collect();
+    TierReport {
+        streams: evidence.streams,
+        tape: evidence.tape.to_owned(),
+        simulated: evidence.simulated,
+        refinement: evidence.refinement,
+        verdict: Verdict::Unknown,
+        point_only: false,
+        reasons: Vec::new(),
+        notes: Vec::new(),
+        limits: Vec::new(),
+        stationarity: stationarity(evidence, counted, limits),
+        calls_expected: evidence.calls_expected,
+        calls_counted: counted.total(),
+        calls_clean: counted.with(Outcome::Ok),
+        calls_excluded: counted.excluded,
+        outcomes: counted.outcomes.clone(),
+        err_streams,
+        err_calls: counted.errors.len() as u64,
+        err_calls_outside: counted.errors_outside,
+        cut_short: evidence.cut_short.map(str::to_owned),
+        ttft_basis: limits.ttft_basis,
+        ttft: match limits.ttft_basis {
+            TtftBasis::Wire => ttft_wire.clone(),
+            TtftBasis::Speech => ttft_speech.clone(),
+            TtftBasis::Window => ttft_window.clone(),
+        },
+        ttft_wire,
+        ttft_speech,
+        ttft_window,
+        rtf: spreads.of(false, |c| c.rtf),
+        final_basis: basis,
+        final_latency: spreads.of(false, |c| basis.of(c)),
+        pace: spreads.of(false, |c| c.pace),
+        connect: spreads.of(false, |c| c.connect_s),
+        lag_max: spreads.of(false, |c| c.lag_max_s),
+        stall_max: spreads.of(false, |c| c.stall_max_s),
+        blocked_max_ms: spreads.of(false, |c| c.blocked_max_ms),
+        rtt_ms: spreads.of(false, |c| c.rtt_p50_ms),
+        revisions: spreads.of(false, |c| c.revisions),
+        age_slope_ms_per_min: age_slope(counted).0,
+        violations: counted.figures.iter().chain(&counted.errors).map(|c| u64::from(c.violations)).sum(),
+        kv_pool_p95: highest(instances.values().map(|i| i.kv_pool_p95).collect()),
+        preempt_delta: preempted.filter(|p| !p.is_empty()).map(|p| p.iter().sum()),
+        prefix_hit_rate: highest(instances.values().map(|i| i.prefix_hit_rate).collect()),
+        mm_hit_rate: highest(instances.values().map(|i| i.mm_hit_rate).collect()),
+        gpu: gpus(evidence.samples, &evidence.bounds),
+        quality: quality(counted, evidence.baseline.as_ref(), limits, evidence.seed),
+        wake_late_p99_ms: evidence.wake_late_p99_ms.filter(|_| !evidence.simulated),
+        client_cpu_share: evidence.client_cpu_share.filter(|_| !evidence.simulated),
+        delivered_streams: evidence.streams.saturating_sub(err_streams),
+        throughput_per_h: flow.throughput_per_h,
+        goodput_per_h: flow.goodput_per_h,
+        little_calls: flow.little_calls,
+        drain_s: evidence.drain_s,
+        drained: evidence.drained,
+        window_from_s: evidence.bounds.window_from_s,
+        window_to_s: evidence.bounds.window_to_s,
+        instances,
+    }
+}

@@ -1,0 +1,106 @@
+//! Does the same load give the same figures again?
+
+use serde::{Deserialize, Serialize};
+use tapedeck_stats::Moments;
+
+use crate::report::TierReport;
+
+/// How far a figure may be off before it counts as drift: by more than the share *and* by more than the floor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RepeatRules {
+    /// Relative change. Default 0.15.
+    pub share: f64,
+    /// Floor for first-text p95, seconds. Default 0.05.
+    pub ttft_floor_s: f64,
+    /// Floor for the real-time factor p95. Default 0.02.
+    pub rtf_floor: f64,
+    /// Floor for the KV pool p95. Default 0.02.
+    pub kv_pool_floor: f64,
+}
+
+impl Default for RepeatRules {
+    fn default() -> Self {
+        Self { share: 0.15, ttft_floor_s: 0.05, rtf_floor: 0.02, kv_pool_floor: 0.02 }
+    }
+}
+
+/// One figure of a repeated tier.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RepeatedFigure {
+    /// `ttft_p95`, `rtf_p95` or `kv_pool_p95`.
+    pub figure: String,
+    /// First time; empty where unknown.
+    pub before: Option<f64>,
+    /// Second time; empty where unknown.
+    pub after: Option<f64>,
+    /// (after - before) / before; empty where unknown or where it was 0 before.
+    pub change: Option<f64>,
+    /// Whether it drifted; empty where either figure is unknown.
+    pub drift: Option<bool>,
+}
+
+/// Whether a tier that was run again drifted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeatability {
+    /// Each figure.
+    pub figures: Vec<RepeatedFigure>,
+    /// Whether any drifted; empty where none is known both times.
+    pub drift: Option<bool>,
+}
+
+impl Repeatability {
+    /// The result in one plain sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let moved: Vec<String> = self
+            .figures
+            .iter()
+            .filter(|f| f.drift == Some(true))
+            .map(|f| match f.change {
+                Some(change) => format!("{} by {:+.0} %", f.figure, change * 100.0),
+                None => f.figure.clone(),
+            })
+            .collect();
+        match self.drift {
+            Some(true) => format!("drift: {}", moved.join(" and ")),
+            Some(false) => "no drift: draining between tiers is enough".into(),
+            None => "not decidable: no figure is known both times".into(),
+        }
+    }
+}
+
+/// Compares a tier with its repetition under the same protocol.
+#[must_use]
+pub fn repeatability(before: &TierReport, after: &TierReport, rules: &RepeatRules) -> Repeatability {
+    let p95 = |s: &Option<crate::report::Spread>| s.as_ref().map(|s| s.p95.value);
+    let figures: Vec<RepeatedFigure> = [
+        ("ttft_p95", p95(&before.ttft), p95(&after.ttft), rules.ttft_floor_s),
+        ("rtf_p95", p95(&before.rtf), p95(&after.rtf), rules.rtf_floor),
+        ("kv_pool_p95", before.kv_pool_p95, after.kv_pool_p95, rules.kv_pool_floor),
+    ]
+    .into_iter()
+    .map(|(figure, before, after, floor)| {
+        let off = before.zip(after).map(|(b, a)| (b, (a - b).abs()));
+        RepeatedFigure {
+            figure: figure.to_owned(),
+            before,
+            after,
+            change: before.zip(after).filter(|(b, _)| *b != 0.0).map(|(b, a)| (a - b) / b.abs()),
+            drift: off.map(|(b, off)| off > rules.share * b.abs() && off > floor),
+        }
+    })
+    .collect();
+    let drift = figures.iter().filter_map(|f| f.drift).reduce(|a, b| a || b);
+    Repeatability { figures, drift }
+}
+
+/// Spread of a figure over repetitions of one tier: mean and coefficient of variation; empty below two known values.
+#[must_use]
+pub fn spread_between(
+    reports: &[TierReport],
+    figure: impl Fn(&TierReport) -> Option<f64>,
+) -> Option<Moments> {
+    let values: Vec<f64> = reports.iter().filter_map(figure).collect();
+    Moments::of(&values).filter(|m| m.n >= 2)
+}
