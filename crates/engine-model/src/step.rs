@@ -68,6 +68,8 @@ impl Model {
             if length > limit {
                 self.pool.release(&mut work.held);
                 self.fail(id, Failure::TooLong { tokens: length, limit });
+                // Its seat and its blocks may be what somebody further up the queue waits for.
+                place = 0;
                 continue;
             }
             self.look_up(&mut work);

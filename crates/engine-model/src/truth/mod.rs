@@ -233,11 +233,14 @@ pub fn true_capacity(
     seed: u64,
 ) -> Result<Truth, TruthError> {
     let step = if rules.step == 0 { instances } else { rules.step };
+    if step == 0 {
+        return Err(TruthError::Empty("a truth needs at least one instance"));
+    }
     let mut tiers: Vec<Evidence> = Vec::new();
     let mut capacity = 0;
     let mut limited_by = None;
     let mut monotonic = true;
-    for streams in (1..).map(|i| i * step).take_while(|&n| n <= rules.max_streams && step > 0) {
+    for streams in (step..=rules.max_streams).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
         let tier = play::play(params, instances, tape, rules, streams, seed, limited_by.is_some())?;
         match (tier.stopped_by, limited_by) {
             (None, None) => capacity = streams,
