@@ -1,1 +1,32 @@
-//! The test cases, each a short script over a World.
+//! The test cases, each a short script over a [`World`].
+//!
+//! A case says what happens in which order and leaves the how to the rooms below: `load` plays, `score` and
+//! `slo` decide, `fleet` waits for the engines, `rundir` writes down. It reads one [`Config`] and talks to an
+//! [`Observer`] while it runs.
+//!
+//! ```
+//! use tapedeck_cases::Config;
+//!
+//! let config = Config::parse("[ladder]\ntiers = [3, 6, 12]\n", "ladder.toml".as_ref())?;
+//! assert_eq!(config.load.warm_up_s, 120.0);
+//! let typo = Config::parse("[ladder]\ntires = [3]\n", "ladder.toml".as_ref()).unwrap_err();
+//! assert!(typo.to_string().contains("did you mean `tiers`?"));
+//! # Ok::<(), tapedeck_cases::ConfigError>(())
+//! ```
+//!
+//! Read on in [`tc03`] (the ladder), [`point`] (what every load point does), [`world`] (the seams) and
+//! [`config`]. No case knows whether it is rehearsed: the worlds differ in one constructor.
+
+pub mod config;
+pub mod environment;
+pub mod error;
+pub mod point;
+pub mod progress;
+pub mod tc03;
+pub mod words;
+pub mod world;
+
+pub use config::Config;
+pub use error::{CaseError, ConfigError};
+pub use progress::{Observer, Phase, Progress, Quiet};
+pub use world::{Machine, Seams, World};

@@ -1,1 +1,149 @@
 //! The same cases against the built-in engine under a paused clock.
+//!
+//! [`world`] builds a [`World`] whose connections are in-memory pipes to built-in engines behind a
+//! per-connection balancer. Run it with [`run`], on a runtime whose clock is paused: every wait takes no time,
+//! two and a half hours of ladder pass in seconds, and one seed gives the same bytes again.
+//!
+//! ```
+//! use tapedeck_rehearsal::Settings;
+//!
+//! let settings: Settings = toml::from_str("instances = 2\n")?;
+//! assert_eq!(settings.instances, 2);
+//! assert!(toml::from_str::<Settings>("instnaces = 2\n").is_err());
+//! # Ok::<(), toml::de::Error>(())
+//! ```
+//!
+//! Read on in [`Settings`] (what can be set) and [`pipes`] (how connections are made). Everything measured here
+//! is simulated and says so; our own lateness and CPU cannot be measured under a paused clock and stay empty.
+
+pub mod pipes;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_cases::config::InstanceConfig;
+use tapedeck_cases::{CaseError, Config, ConfigError, Machine, Seams, World};
+use tapedeck_engine::{Balancer, Engine, KnownCall, Library, Options, Params};
+use tapedeck_metrics::EngineKind;
+use tapedeck_tape::Tape;
+use tokio::sync::watch;
+
+use pipes::{BALANCER, Pipes};
+
+/// The `[rehearsal]` table of the config.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Built-in engines behind the balancer.
+    pub instances: u32,
+    /// What each of them is like.
+    pub engine: Params,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { instances: 3, engine: Params::demo() }
+    }
+}
+
+impl Settings {
+    /// The settings that a config asks for.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] for a key or value of the `[rehearsal]` table that cannot be used.
+    pub fn of(config: &Config) -> Result<Self, ConfigError> {
+        let bad = |why: String| ConfigError::Value { key: "rehearsal".into(), why };
+        let settings: Self =
+            config.rehearsal.clone().try_into().map_err(|e: toml::de::Error| bad(e.message().to_string()))?;
+        if settings.instances == 0 {
+            return Err(bad("instances = 0: give at least 1".into()));
+        }
+        Ok(settings)
+    }
+}
+
+/// The address of the rehearsed load balancer; the host exists in this process alone.
+#[must_use]
+pub fn server_url() -> String {
+    format!("ws://{BALANCER}/asr")
+}
+
+/// A world of built-in engines that remember the config's tape. What the config says of servers and instances
+/// is replaced; tape, load, ladder, limits and seed are kept.
+///
+/// Must be called within the runtime that will run the case, because the engines live on its clock.
+///
+/// # Errors
+/// As [`World::real`], and settings of the engine that cannot work.
+pub fn world(mut config: Config, interrupt: watch::Receiver<bool>) -> Result<World, CaseError> {
+    let settings = Settings::of(&config)?;
+    let tape = Tape::load(&config.tape.manifest, &config.tape.pool)?;
+    let library = Arc::new(Library::new(tape.calls.iter().map(known).collect()));
+    let engines = (1..=settings.instances)
+        .map(|n| {
+            let options = Options::new(format!("inst{n}"), config.run.seed.wrapping_add(u64::from(n)));
+            Engine::spawn(settings.engine.clone(), library.clone(), options)
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| ConfigError::Value { key: "rehearsal.engine".into(), why: e.to_string() })?;
+    config.server.url = server_url();
+    config.server.dialect = "pcm-json".into();
+    config.server.options = toml::Table::new();
+    config.server.token_env = None;
+    config.instances = engines
+        .iter()
+        .map(|engine| InstanceConfig {
+            name: engine.name().to_string(),
+            health: Some(format!("http://{}/health", engine.name())),
+            metrics: Some(format!("http://{}/metrics", engine.name())),
+            direct: Some(format!("ws://{}/asr", engine.name())),
+            kind: EngineKind::Vllm,
+        })
+        .collect();
+    let seams = Seams {
+        connector: Arc::new(Pipes::new(Balancer::new(engines))),
+        gpus: Vec::new(),
+        client: None,
+        machine: Arc::new(Nowhere),
+        simulated: true,
+        interrupt,
+    };
+    World::assemble(config, tape, seams)
+}
+
+/// Runs a case to its end on a runtime of its own with a paused clock.
+///
+/// # Errors
+/// Only if the runtime cannot be built.
+pub fn run<F: Future>(case: F) -> std::io::Result<F::Output> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    Ok(runtime.block_on(case))
+}
+
+fn known(call: &tapedeck_tape::TapeCall) -> KnownCall {
+    let segments = call.reference.iter().flat_map(|r| &r.segments);
+    KnownCall {
+        pcm: call.pcm.clone(),
+        segments: segments.map(|s| (s.start_ms, s.end_ms, s.text.clone())).collect(),
+        speech: call.meta.speech.intervals().iter().map(|i| (i.start_ms, i.end_ms)).collect(),
+    }
+}
+
+/// A machine of which nothing is known.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Machine for Nowhere {
+    fn unix_s(&self) -> Option<f64> {
+        None
+    }
+
+    fn disk_free_bytes(&self, _: &Path) -> Option<u64> {
+        None
+    }
+
+    fn max_open_files(&self) -> Option<u64> {
+        None
+    }
+}

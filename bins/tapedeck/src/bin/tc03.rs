@@ -1,2 +1,10 @@
-//! `tc03`: the concurrency ladder.
-fn main() {}
+//! `tc03`: climb a ladder of concurrent calls and find N*.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tapedeck::tc03::{Cli, run};
+
+fn main() -> ExitCode {
+    tapedeck::common::exit(run(&Cli::parse()))
+}

@@ -1,0 +1,171 @@
+//! What a case shows on a terminal, in a log file or to another program.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tapedeck_cases::{Observer, Phase, Progress};
+use tapedeck_slo::{Limits, Spread, TierReport};
+
+/// How progress is shown.
+#[derive(Debug)]
+enum Show {
+    /// A table that grows on standard output, and a bar on standard error where that is a terminal.
+    Table(ProgressBar),
+    /// One JSON object per event on standard output.
+    Json,
+    /// Nothing.
+    Nothing,
+}
+
+/// Shows progress as the user asked for it.
+#[derive(Debug)]
+pub struct Console {
+    show: Show,
+    out: Mutex<Vec<u8>>,
+}
+
+impl Console {
+    /// As the flags ask: `--json`, `--quiet`, or a table.
+    #[must_use]
+    pub fn new(json: bool, quiet: bool) -> Self {
+        let show = match (json, quiet) {
+            (true, _) => Show::Json,
+            (_, true) => Show::Nothing,
+            _ if std::io::stderr().is_terminal() => {
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
+                let template = "{spinner} {prefix} [{bar:24}] {pos}/{len} calls  {msg}";
+                if let Ok(style) = ProgressStyle::with_template(template) {
+                    bar.set_style(style.progress_chars("=> "));
+                }
+                Show::Table(bar)
+            }
+            _ => Show::Table(ProgressBar::hidden()),
+        };
+        Self { show, out: Mutex::default() }
+    }
+
+    /// Prints a line on standard output, above the bar.
+    pub fn line(&self, text: &str) {
+        let print = || {
+            // A reader that went away (`| head`) is no reason to lose a measurement.
+            let _ = writeln!(std::io::stdout().lock(), "{text}");
+        };
+        match &self.show {
+            Show::Table(bar) => bar.suspend(print),
+            Show::Json | Show::Nothing => print(),
+        }
+    }
+
+    /// Prints the head of the table, with the limits that decide.
+    pub fn head(&self, limits: &Limits) {
+        if !matches!(self.show, Show::Table(_)) {
+            return;
+        }
+        self.line(&format!(
+            "Limits: TTFT p95 <= {} s (from {}), RTF p95 <= {}, final p95 <= {} s, KV pool p95 < {} %, no preemption, no errors",
+            limits.ttft_p95_s,
+            match limits.ttft_basis {
+                tapedeck_slo::TtftBasis::Wire => "the first chunk sent",
+                tapedeck_slo::TtftBasis::Speech => "the first speech",
+                tapedeck_slo::TtftBasis::Window => "the end of the first window with speech",
+            },
+            limits.rtf_p95,
+            limits.final_p95_s,
+            (limits.kv_pool_p95 * 100.0).round(),
+        ));
+        self.line("streams  verdict     TTFT p95    RTF p95  final p95   KV p95  preempted  errors  calls  why");
+    }
+
+    /// Prints the end of the table.
+    pub fn finish(&self) {
+        if let Show::Table(bar) = &self.show {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn json(&self, progress: &Progress<'_>) {
+        // A poisoned buffer only held a line that was never printed.
+        let mut line = self.out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        line.clear();
+        if serde_json::to_writer(&mut *line, progress).is_ok() {
+            self.line(&String::from_utf8_lossy(&line));
+        }
+    }
+
+    fn table(&self, bar: &ProgressBar, progress: &Progress<'_>) {
+        match progress {
+            Progress::Run { path, simulated } => {
+                let what = if *simulated { "simulated run" } else { "run" };
+                self.line(&format!("Writing this {what} to {path}"));
+            }
+            Progress::StepBegins { step, counted_calls, expected_s, .. } => {
+                bar.reset();
+                bar.set_prefix((*step).to_string());
+                bar.set_length(*counted_calls);
+                let about = Duration::try_from_secs_f64(expected_s.round()).unwrap_or_default();
+                bar.set_message(format!("about {about:?} in all"));
+                if bar.is_hidden() {
+                    let _ = writeln!(
+                        std::io::stderr().lock(),
+                        "{step}: {counted_calls} calls will count, about {about:?} in all"
+                    );
+                }
+            }
+            Progress::Phase { phase, .. } => bar.set_message(match phase {
+                Phase::Preflight => "preflight",
+                Phase::Load => "ramp and warm-up",
+                Phase::Drain => "draining",
+                Phase::CoolDown => "cooling down",
+            }),
+            Progress::Call { counted, errors, .. } => {
+                bar.set_position(*counted);
+                if *errors > 0 {
+                    bar.set_message(format!("{errors} errors"));
+                }
+            }
+            Progress::Live { kv_pool, waiting, .. } => {
+                let kv = kv_pool.map_or_else(String::new, |kv| format!("KV {:.0} %", kv * 100.0));
+                let waiting = waiting.map_or_else(String::new, |w| format!("  waiting {w:.0}"));
+                bar.set_message(format!("{kv}{waiting}"));
+            }
+            Progress::StepDone { report, .. } => self.line(&row(report)),
+            Progress::Note { text } => self.line(&format!("note: {text}")),
+        }
+    }
+}
+
+impl Observer for Console {
+    fn on(&self, progress: &Progress<'_>) {
+        match &self.show {
+            Show::Table(bar) => self.table(bar, progress),
+            Show::Json => self.json(progress),
+            Show::Nothing => {}
+        }
+    }
+}
+
+/// One row of the table; what is unknown or does not apply is a dash.
+#[must_use]
+pub fn row(report: &TierReport) -> String {
+    let dash = || "-".to_string();
+    let p95 = |s: &Option<Spread>, unit: &str| {
+        s.as_ref().map_or_else(dash, |s| format!("{:.3}{unit}", s.p95.value))
+    };
+    let verdict = format!("{}{}", report.verdict.name(), if report.point_only { "*" } else { "" });
+    let line = format!(
+        "{:>7}  {:<9} {:>10} {:>10} {:>10} {:>8} {:>10} {:>7} {:>6}  {}",
+        report.streams,
+        verdict,
+        p95(&report.ttft, " s"),
+        p95(&report.rtf, ""),
+        p95(&report.final_latency, " s"),
+        report.kv_pool_p95.map_or_else(dash, |kv| format!("{:.1} %", kv * 100.0)),
+        report.preempt_delta.map_or_else(dash, |n| format!("{n:.0}")),
+        report.err_streams,
+        report.calls_counted,
+        report.reasons.join("; "),
+    );
+    line.trim_end().to_string()
+}

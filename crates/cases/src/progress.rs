@@ -1,0 +1,97 @@
+//! What a case tells whoever watches it, while it runs.
+
+use serde::Serialize;
+use tapedeck_slo::TierReport;
+
+/// Part of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Are all instances there?
+    Preflight,
+    /// Streams start one after another, then play until the window opens.
+    Load,
+    /// Streams are closed; the engines become idle.
+    Drain,
+    /// Rest before the next step.
+    CoolDown,
+}
+
+/// One thing worth showing. Serialised as one object with a `progress` tag.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "progress", rename_all = "snake_case")]
+pub enum Progress<'a> {
+    /// A run directory is ready.
+    Run {
+        /// Its path.
+        path: String,
+        /// Whether the engines are the built-in ones.
+        simulated: bool,
+    },
+    /// A step begins.
+    StepBegins {
+        /// Its name.
+        step: &'a str,
+        /// Concurrent streams.
+        streams: u32,
+        /// Calls that will count.
+        counted_calls: u64,
+        /// Expected length of the whole step, seconds.
+        expected_s: f64,
+    },
+    /// A step enters another phase.
+    Phase {
+        /// Its name.
+        step: &'a str,
+        /// The phase.
+        phase: Phase,
+    },
+    /// A counted call ended.
+    Call {
+        /// The step.
+        step: &'a str,
+        /// Counted calls so far.
+        counted: u64,
+        /// Counted calls in all.
+        of: u64,
+        /// Calls so far whose outcome is an error.
+        errors: u64,
+    },
+    /// A sample was taken.
+    Live {
+        /// The step.
+        step: &'a str,
+        /// Worst KV use among the instances, 0..1.
+        kv_pool: Option<f64>,
+        /// Capacity-waiting requests over all instances.
+        waiting: Option<f64>,
+        /// Seconds from the run's origin.
+        at_s: f64,
+    },
+    /// A step is decided and written down.
+    StepDone {
+        /// Everything about it.
+        report: &'a TierReport,
+        /// Whether it was taken over from an earlier, resumed run.
+        resumed: bool,
+    },
+    /// A sentence for the reader.
+    Note {
+        /// The sentence.
+        text: &'a str,
+    },
+}
+
+/// Somebody who watches.
+pub trait Observer: Send + Sync {
+    /// Takes notice; must not block.
+    fn on(&self, progress: &Progress<'_>);
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quiet;
+
+impl Observer for Quiet {
+    fn on(&self, _: &Progress<'_>) {}
+}

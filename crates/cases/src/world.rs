@@ -1,0 +1,205 @@
+//! Everything outside the process, behind seams.
+//!
+//! A case sees the engines, the clock and the machine only through its [`World`]. [`World::real`] holds real
+//! sockets and real probes; the rehearsal builds another one over in-memory pipes and a paused clock. The
+//! cases cannot tell which of the two they run in.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tapedeck_fleet::Instance;
+use tapedeck_load::{Deck, Site};
+use tapedeck_metrics::gpu::GpuSource;
+use tapedeck_metrics::{ClientProbe, ProcSelf};
+use tapedeck_tape::Tape;
+use tapedeck_transport::{Connector, Endpoint, NetConnector, NetOptions, Secret, TlsOptions};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::error::{CaseError, ConfigError};
+
+/// What only the operating system knows; a rehearsal knows nothing of it.
+pub trait Machine: Send + Sync + fmt::Debug {
+    /// Wall-clock time, seconds since 1970-01-01 UTC.
+    fn unix_s(&self) -> Option<f64>;
+    /// Free space where results are written, bytes.
+    fn disk_free_bytes(&self, at: &Path) -> Option<u64>;
+    /// Files and sockets that this process may hold open at once.
+    fn max_open_files(&self) -> Option<u64>;
+}
+
+/// The seams of one run.
+#[derive(Debug)]
+pub struct World {
+    /// The effective config.
+    pub config: Config,
+    /// What is played.
+    pub tape: Arc<Tape>,
+    /// The same, cut and framed for the dialect; shared by all streams.
+    pub deck: Arc<Deck>,
+    /// Where the streams connect to, and what they speak there.
+    pub site: Site,
+    /// How everything else connects.
+    pub connector: Arc<dyn Connector>,
+    /// The engines behind the site.
+    pub instances: Vec<Instance>,
+    /// The GPUs under the engines, where they can be read.
+    pub gpus: Vec<Arc<dyn GpuSource>>,
+    /// Our own process, where it can be watched.
+    pub client: Option<Arc<dyn ClientProbe>>,
+    /// The operating system.
+    pub machine: Arc<dyn Machine>,
+    /// Whether the engines are the built-in ones under a paused clock.
+    pub simulated: bool,
+    /// Zero of the run's clock.
+    pub origin: Instant,
+    /// Becomes true when the user wants to stop.
+    pub interrupt: watch::Receiver<bool>,
+}
+
+impl World {
+    /// Real sockets in real time.
+    ///
+    /// # Errors
+    /// A config value that cannot work, a tape that cannot be loaded, a certificate file that cannot be read.
+    pub fn real(config: Config, interrupt: watch::Receiver<bool>) -> Result<Self, CaseError> {
+        let tls = TlsOptions {
+            extra_ca_file: config.server.ca_file.clone(),
+            danger_accept_invalid_certs: config.server.accept_any_certificate,
+        };
+        let timeout = seconds(config.load.timeouts.connect_s);
+        let connector = NetConnector::new(NetOptions { tls, timeout })
+            .map_err(|e| ConfigError::Value { key: "server.ca_file".into(), why: e.to_string() })?;
+        let seams = Seams {
+            connector: Arc::new(connector),
+            gpus: Vec::new(),
+            client: Some(Arc::new(ProcSelf::default())),
+            machine: Arc::new(ThisMachine),
+            simulated: false,
+            interrupt,
+        };
+        let tape = Tape::load(&config.tape.manifest, &config.tape.pool)?;
+        Self::assemble(config, tape, seams)
+    }
+
+    /// A world over given seams: what both constructors share.
+    ///
+    /// # Errors
+    /// As [`World::real`].
+    pub fn assemble(config: Config, tape: Tape, seams: Seams) -> Result<Self, CaseError> {
+        config.check()?;
+        let endpoint = endpoint("server.url", &config.server.url)?;
+        let dialect = config.dialect()?;
+        let deck = Arc::new(Deck::new(
+            dialect.as_ref(),
+            Duration::from_millis(config.load.chunk_ms.into()),
+            Duration::from_millis(config.load.tail_silence_ms.into()),
+            tape.calls.iter().map(|c| (c.meta.clone(), c.pcm.clone())),
+        )?);
+        let bearer = match &config.server.token_env {
+            Some(name) => Some(Secret::from_env(name).map_err(|e| ConfigError::Value {
+                key: "server.token_env".into(),
+                why: e.to_string(),
+            })?),
+            None => None,
+        };
+        let instances = config
+            .instances
+            .iter()
+            .map(|i| i.to_instance(bearer.as_ref()))
+            .collect::<Result<Vec<_>, ConfigError>>()?;
+        let site = Site { connector: Arc::clone(&seams.connector), endpoint, dialect, bearer };
+        Ok(Self {
+            tape: Arc::new(tape),
+            deck,
+            site,
+            connector: seams.connector,
+            instances,
+            gpus: seams.gpus,
+            client: seams.client,
+            machine: seams.machine,
+            simulated: seams.simulated,
+            origin: Instant::now(),
+            interrupt: seams.interrupt,
+            config,
+        })
+    }
+
+    /// Seconds on the run's clock.
+    #[must_use]
+    pub fn now_s(&self) -> f64 {
+        self.origin.elapsed().as_secs_f64()
+    }
+
+    /// Whether the user wants to stop.
+    #[must_use]
+    pub fn interrupted(&self) -> bool {
+        *self.interrupt.borrow()
+    }
+
+    /// Completes when the user wants to stop; never where nobody can say so.
+    pub async fn until_interrupted(&self) {
+        let mut interrupt = self.interrupt.clone();
+        if interrupt.wait_for(|stop| *stop).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// What differs between a real world and a rehearsed one.
+#[derive(Debug)]
+pub struct Seams {
+    /// How every connection is made.
+    pub connector: Arc<dyn Connector>,
+    /// The GPUs, where they can be read.
+    pub gpus: Vec<Arc<dyn GpuSource>>,
+    /// Our own process, where it can be watched.
+    pub client: Option<Arc<dyn ClientProbe>>,
+    /// The operating system.
+    pub machine: Arc<dyn Machine>,
+    /// Whether the engines are the built-in ones under a paused clock.
+    pub simulated: bool,
+    /// Becomes true when the user wants to stop.
+    pub interrupt: watch::Receiver<bool>,
+}
+
+/// A checked number of seconds as a duration.
+pub(crate) fn seconds(s: f64) -> Duration {
+    Duration::try_from_secs_f64(s).unwrap_or(Duration::ZERO)
+}
+
+pub(crate) fn endpoint(key: &str, url: &str) -> Result<Endpoint, ConfigError> {
+    if url.is_empty() {
+        return Err(ConfigError::Value {
+            key: key.into(),
+            why: "is missing: give an address such as ws://host:9000/asr, or --rehearse to use the built-in engine"
+                .into(),
+        });
+    }
+    url.parse().map_err(|e| ConfigError::Value { key: key.into(), why: format!("{e}") })
+}
+
+/// The operating system of this process.
+#[derive(Debug)]
+struct ThisMachine;
+
+impl Machine for ThisMachine {
+    #[expect(clippy::disallowed_methods, reason = "this is the seam through which wall time comes")]
+    fn unix_s(&self) -> Option<f64> {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(since.as_secs_f64())
+    }
+
+    fn disk_free_bytes(&self, at: &Path) -> Option<u64> {
+        let stat = rustix::fs::statvfs(at).ok()?;
+        Some(stat.f_bavail * stat.f_frsize)
+    }
+
+    fn max_open_files(&self) -> Option<u64> {
+        // Raising the soft limit to the hard one costs nothing and saves the user a ulimit.
+        rlimit::increase_nofile_limit(u64::MAX).ok()
+    }
+}

@@ -1,0 +1,325 @@
+//! The folder of one run and its journal.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::atomic;
+use crate::error::RunDirError;
+use crate::step::{CommittedStep, StepWriter};
+use crate::tables;
+use tapedeck_slo::TierReport;
+
+/// What a run is: `run.json`, written once when the folder is made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Name of the folder; unique among the runs beside it.
+    pub run_id: String,
+    /// Case that made it, e.g. `tc03`.
+    pub case: String,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Seed of everything random in the run.
+    pub seed: u64,
+    /// Zero of the run's clock, seconds since 1970-01-01 UTC; empty in a rehearsal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin_unix_s: Option<f64>,
+    /// MD5 of every tape manifest that the run plays, by label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tapes: BTreeMap<String, String>,
+}
+
+/// Something that happened, for `events.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, seconds from the run's origin.
+    pub at_s: f64,
+    /// Step during which it happened, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// What, in one word: `step_begins`, `abort`, `drained`...
+    pub what: String,
+    /// More about it, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// A file that only grows, and is cut back to a known length when a run is taken up again.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    path: PathBuf,
+    file: File,
+    len: u64,
+}
+
+impl Growing {
+    fn open(path: PathBuf, keep_bytes: Option<u64>) -> Result<Self, RunDirError> {
+        let open = || {
+            let file = OpenOptions::new().create(true).append(true).open(&path)?;
+            if let Some(keep) = keep_bytes {
+                file.set_len(keep)?;
+            }
+            let len = file.metadata()?.len();
+            Ok((file, len))
+        };
+        match open() {
+            Ok((file, len)) => Ok(Self { path, file, len }),
+            Err(e) => Err(RunDirError::io("open", &path, e)),
+        }
+    }
+
+    /// Appends whole lines. On failure the file is cut back to what it was.
+    pub(crate) fn append(&mut self, lines: &[u8]) -> Result<(), RunDirError> {
+        if let Err(e) = self.file.write_all(lines) {
+            // Best effort: a half line would otherwise spoil the file for every reader.
+            let _ = self.file.set_len(self.len);
+            return Err(RunDirError::io("write", &self.path, e));
+        }
+        self.len += lines.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn sync(&self) -> Result<u64, RunDirError> {
+        self.file.sync_data().map_err(|e| RunDirError::io("write", &self.path, e))?;
+        Ok(self.len)
+    }
+}
+
+/// The folder of one run.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    info: RunInfo,
+    steps: Vec<CommittedStep>,
+    pub(crate) calls: Growing,
+    pub(crate) series: Growing,
+    journal: Growing,
+    events: Growing,
+    _lock: File,
+}
+
+const JOURNAL: &str = "steps.jsonl";
+const CONFIG: &str = "run.toml";
+const INFO: &str = "run.json";
+
+impl RunDir {
+    /// Makes `root/<run_id>` with its effective config (secrets already redacted by the caller). Where that
+    /// folder exists, `-2`, `-3`... is appended to the name.
+    ///
+    /// # Errors
+    /// What the operating system refused.
+    pub fn create(root: &Path, info: &RunInfo, config_toml: &str) -> Result<Self, RunDirError> {
+        fs::create_dir_all(root).map_err(|e| RunDirError::io("create", root, e))?;
+        let mut info = info.clone();
+        let asked = info.run_id.clone();
+        let path = (1..)
+            .find_map(|n| {
+                if n > 1 {
+                    info.run_id = format!("{asked}-{n}");
+                }
+                let path = root.join(&info.run_id);
+                match fs::create_dir(&path) {
+                    Ok(()) => Some(Ok(path)),
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => None,
+                    Err(e) => Some(Err(RunDirError::io("create", &path, e))),
+                }
+            })
+            .unwrap_or_else(|| Err(RunDirError::Busy { path: root.to_path_buf() }))?;
+        let lock = lock(&path)?;
+        atomic::write(&path.join(CONFIG), config_toml.as_bytes())?;
+        atomic::write(&path.join(INFO), json_line(&info, &path)?.as_bytes())?;
+        Self::assemble(path, info, Vec::new(), lock, None)
+    }
+
+    /// Opens a run to go on with it: growing files are cut back to the last commit. `config_toml` must be the
+    /// one that the run was made with.
+    ///
+    /// # Errors
+    /// [`RunDirError::NotARun`], [`RunDirError::Busy`], [`RunDirError::OtherSettings`], or what the operating
+    /// system refused.
+    pub fn resume(path: &Path, config_toml: &str) -> Result<Self, RunDirError> {
+        let (info, steps, journal_bytes) = read(path)?;
+        let made_with = read_text(&path.join(CONFIG))?;
+        if made_with != config_toml {
+            let what = first_difference(&made_with, config_toml);
+            return Err(RunDirError::OtherSettings { path: path.to_path_buf(), what });
+        }
+        let lock = lock(path)?;
+        Self::assemble(path.to_path_buf(), info, steps, lock, Some(journal_bytes))
+    }
+
+    fn assemble(
+        path: PathBuf,
+        info: RunInfo,
+        steps: Vec<CommittedStep>,
+        lock: File,
+        journal_bytes: Option<u64>,
+    ) -> Result<Self, RunDirError> {
+        let kept = |bytes: fn(&CommittedStep) -> u64| journal_bytes.map(|_| steps.last().map_or(0, bytes));
+        let calls = Growing::open(path.join("calls.jsonl"), kept(|s| s.calls_bytes))?;
+        let series = Growing::open(path.join("series.jsonl"), kept(|s| s.series_bytes))?;
+        let journal = Growing::open(path.join(JOURNAL), journal_bytes)?;
+        let events = Growing::open(path.join("events.jsonl"), None)?;
+        let dir = Self { path, info, steps, calls, series, journal, events, _lock: lock };
+        dir.write_tables()?;
+        Ok(dir)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the run is.
+    #[must_use]
+    pub const fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    /// Every committed step, in the order of commits; a step that was cut short may be followed by its whole
+    /// repetition.
+    #[must_use]
+    pub fn steps(&self) -> &[CommittedStep] {
+        &self.steps
+    }
+
+    /// The committed whole step of this name, if there is one.
+    #[must_use]
+    pub fn finished(&self, step: &str) -> Option<&CommittedStep> {
+        self.steps.iter().rev().find(|s| s.step == step && !s.partial)
+    }
+
+    /// Writes a whole file into the folder, atomically.
+    ///
+    /// # Errors
+    /// What the operating system refused.
+    pub fn write_file(&self, name: &str, content: &[u8]) -> Result<(), RunDirError> {
+        atomic::write(&self.path.join(name), content)
+    }
+
+    /// Appends one event.
+    ///
+    /// # Errors
+    /// What the operating system refused.
+    pub fn event(&mut self, event: &Event) -> Result<(), RunDirError> {
+        let line = json_line(event, &self.path)?;
+        self.events.append(line.as_bytes())
+    }
+
+    /// Opens a step for writing.
+    ///
+    /// # Errors
+    /// What the operating system refused.
+    pub fn begin(&self, step: &str) -> Result<StepWriter, RunDirError> {
+        StepWriter::new(&self.path, step)
+    }
+
+    /// Commits a step: its traces are renamed into place, the growing files synced, the journal extended and
+    /// the tables made anew.
+    ///
+    /// # Errors
+    /// What the operating system refused; earlier steps are then intact.
+    pub fn commit(&mut self, writer: StepWriter, report: TierReport, partial: bool) -> Result<(), RunDirError> {
+        let step = writer.step().to_string();
+        writer.finish(self)?;
+        let committed = CommittedStep {
+            step,
+            partial,
+            calls_bytes: self.calls.sync()?,
+            series_bytes: self.series.sync()?,
+            report,
+        };
+        self.journal.append(json_line(&committed, &self.path)?.as_bytes())?;
+        self.journal.sync()?;
+        self.steps.push(committed);
+        self.write_tables()
+    }
+
+    /// The steps that tables and verdicts are made of: whole ones, and a cut one only while nothing followed it.
+    pub fn standing(&self) -> impl Iterator<Item = &CommittedStep> {
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(|(i, step)| !self.steps[i + 1..].iter().any(|later| later.step == step.step))
+            .map(|(_, step)| step)
+    }
+
+    fn write_tables(&self) -> Result<(), RunDirError> {
+        let standing: Vec<_> = self.standing().collect();
+        self.write_file("ladder.csv", tables::ladder_csv(&standing).as_bytes())?;
+        self.write_file("tiers.csv", tables::tiers_csv(&standing).as_bytes())
+    }
+}
+
+/// Reads a run without opening it for writing: its description, its committed steps.
+///
+/// # Errors
+/// [`RunDirError::NotARun`] or [`RunDirError::BadLine`].
+pub fn read_run(path: &Path) -> Result<(RunInfo, Vec<CommittedStep>), RunDirError> {
+    read(path).map(|(info, steps, _)| (info, steps))
+}
+
+fn read(path: &Path) -> Result<(RunInfo, Vec<CommittedStep>, u64), RunDirError> {
+    let not_a_run = |why: String| RunDirError::NotARun { path: path.to_path_buf(), why };
+    let info = fs::read_to_string(path.join(INFO)).map_err(|e| not_a_run(format!("{INFO}: {e}")))?;
+    let info: RunInfo = serde_json::from_str(&info).map_err(|e| not_a_run(format!("{INFO}: {e}")))?;
+    let journal = path.join(JOURNAL);
+    let mut steps = Vec::new();
+    let mut bytes = 0;
+    let file = File::open(&journal).map_err(|e| not_a_run(format!("{JOURNAL}: {e}")))?;
+    let mut reader = BufReader::new(file);
+    let mut line = String::new();
+    loop {
+        line.clear();
+        let n = reader.read_line(&mut line).map_err(|e| RunDirError::io("read", &journal, e))?;
+        // A last line without its end was being written when the process died: it was never committed.
+        if n == 0 || !line.ends_with('\n') {
+            return Ok((info, steps, bytes));
+        }
+        let step = serde_json::from_str(&line).map_err(|e| RunDirError::BadLine {
+            path: journal.clone(),
+            line: steps.len() + 1,
+            why: e.to_string(),
+        })?;
+        steps.push(step);
+        bytes += n as u64;
+    }
+}
+
+fn lock(path: &Path) -> Result<File, RunDirError> {
+    let lock_path = path.join(".lock");
+    let file = File::create(&lock_path).map_err(|e| RunDirError::io("create", &lock_path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Busy { path: path.to_path_buf() }),
+        Err(fs::TryLockError::Error(e)) => Err(RunDirError::io("lock", &lock_path, e)),
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, RunDirError> {
+    fs::read_to_string(path).map_err(|e| RunDirError::io("read", path, e))
+}
+
+fn first_difference(before: &str, now: &str) -> String {
+    let (mut before, mut now) = (before.lines(), now.lines());
+    loop {
+        match (before.next(), now.next()) {
+            (Some(a), Some(b)) if a == b => {}
+            (a, b) => {
+                return format!("then `{}`, now `{}`", a.unwrap_or("(nothing)"), b.unwrap_or("(nothing)"));
+            }
+        }
+    }
+}
+
+/// One value as one line of JSON.
+pub(crate) fn json_line<T: Serialize>(value: &T, path: &Path) -> Result<String, RunDirError> {
+    let mut line =
+        serde_json::to_string(value).map_err(|e| RunDirError::io("write", path, io::Error::other(e)))?;
+    line.push('\n');
+    Ok(line)
+}

@@ -1,0 +1,146 @@
+//! What one step writes.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
+use tapedeck_record::{CallRecord, Sample, Texts, Trace};
+use tapedeck_slo::TierReport;
+
+use crate::atomic::{self, beside};
+use crate::dir::{RunDir, json_line};
+use crate::error::RunDirError;
+use crate::lateness::ChunkSeries;
+
+/// A step that was committed: one line of `steps.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommittedStep {
+    /// Name of the step, e.g. `N048`.
+    pub step: String,
+    /// Whether it was cut short (interrupted); a resumed run plays it again.
+    pub partial: bool,
+    /// Length of `calls.jsonl` after the step, bytes.
+    pub calls_bytes: u64,
+    /// Length of `series.jsonl` after the step, bytes.
+    pub series_bytes: u64,
+    /// Everything that was decided about it.
+    pub report: TierReport,
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    step: &'a str,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+#[derive(Serialize)]
+struct Spoken<'a> {
+    stream: u32,
+    seq: u32,
+    call: u32,
+    #[serde(flatten)]
+    texts: &'a Texts,
+}
+
+/// Collects what a step leaves; nothing of it counts before [`RunDir::commit`].
+///
+/// Traces go to `trace/<step>.jsonl.gz`, one call a line, through a neighbour that is renamed at the commit;
+/// call records and samples are held until then (about 700 bytes a call, 200 bytes a sample). The two series
+/// of every chunk go to `hdr/<step>.hlog` as well, as a HdrHistogram interval log.
+#[derive(Debug)]
+pub struct StepWriter {
+    step: String,
+    trace_path: PathBuf,
+    trace: GzEncoder<BufWriter<File>>,
+    calls: Vec<u8>,
+    series: Vec<u8>,
+    chunks: ChunkSeries,
+    texts: Vec<u8>,
+}
+
+impl StepWriter {
+    pub(crate) fn new(run: &Path, step: &str) -> Result<Self, RunDirError> {
+        let folder = run.join("trace");
+        fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
+        let trace_path = folder.join(format!("{step}.jsonl.gz"));
+        let file = File::create(beside(&trace_path)).map_err(|e| RunDirError::io("create", &trace_path, e))?;
+        Ok(Self {
+            step: step.to_string(),
+            trace: GzEncoder::new(BufWriter::new(file), Compression::fast()),
+            trace_path,
+            calls: Vec::new(),
+            series: Vec::new(),
+            chunks: ChunkSeries::default(),
+            texts: Vec::new(),
+        })
+    }
+
+    /// Name of the step.
+    #[must_use]
+    pub fn step(&self) -> &str {
+        &self.step
+    }
+
+    /// Adds one call: its figures and the raw trace they were made from.
+    ///
+    /// # Errors
+    /// What the operating system refused.
+    pub fn call(&mut self, record: &CallRecord, trace: &Trace) -> Result<(), RunDirError> {
+        let line = json_line(&Line { step: &self.step, body: record }, &self.trace_path)?;
+        self.calls.extend_from_slice(line.as_bytes());
+        self.chunks.add(trace);
+        let raw = json_line(trace, &self.trace_path)?;
+        self.trace.write_all(raw.as_bytes()).map_err(|e| RunDirError::io("write", &self.trace_path, e))
+    }
+
+    /// Adds one sample of an engine, a GPU or ourselves.
+    ///
+    /// # Errors
+    /// Only a sample that cannot be expressed as JSON.
+    pub fn sample(&mut self, sample: &Sample) -> Result<(), RunDirError> {
+        let line = json_line(&Line { step: &self.step, body: sample }, &self.trace_path)?;
+        self.series.extend_from_slice(line.as_bytes());
+        Ok(())
+    }
+
+    /// Adds the words of one call. Calls are personal data: only for users who asked for it.
+    ///
+    /// # Errors
+    /// Only words that cannot be expressed as JSON.
+    pub fn texts(&mut self, record: &CallRecord, texts: &Texts) -> Result<(), RunDirError> {
+        let spoken = Spoken { stream: record.stream, seq: record.seq, call: record.call, texts };
+        let line = json_line(&Line { step: &self.step, body: &spoken }, &self.trace_path)?;
+        self.texts.extend_from_slice(line.as_bytes());
+        Ok(())
+    }
+
+    /// 99th percentile of our own lateness over every chunk so far, microseconds.
+    #[must_use]
+    pub fn wake_late_p99_us(&self) -> Option<u32> {
+        self.chunks.wake_late_p99_us()
+    }
+
+    pub(crate) fn finish(self, dir: &mut RunDir) -> Result<(), RunDirError> {
+        if !self.texts.is_empty() {
+            dir.write_file(&format!("texts-{}.jsonl", self.step), &self.texts)?;
+        }
+        let folder = dir.path().join("hdr");
+        fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
+        let origin = dir.info().origin_unix_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let base = SystemTime::UNIX_EPOCH + origin.unwrap_or_default();
+        atomic::write_with(&folder.join(format!("{}.hlog", self.step)), |out| {
+            self.chunks.write(out, base).map_err(std::io::Error::other)
+        })?;
+        let io = |e| RunDirError::io("write", &self.trace_path, e);
+        let file = self.trace.finish().map_err(io)?.into_inner().map_err(|e| io(e.into_error()))?;
+        file.sync_data().map_err(io)?;
+        fs::rename(beside(&self.trace_path), &self.trace_path).map_err(io)?;
+        dir.calls.append(&self.calls)?;
+        dir.series.append(&self.series)
+    }
+}
