@@ -85,7 +85,7 @@ pub(crate) fn hear(word: &str, degradation: f64, of: [u64; 3], text: &mut String
         let draw = mix(of);
         if unit(draw) < degradation {
             if draw & 1 == 0 {
-                text.push_str(if word.starts_with(' ') { " " } else { "" });
+                text.push_str(if word.starts_with(' ') && !text.is_empty() { " " } else { "" });
                 text.push_str(filler(usize::try_from((draw >> 1) & 7).unwrap_or(0)));
             }
             return;
