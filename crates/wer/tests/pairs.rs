@@ -1,5 +1,7 @@
 //! Pairs with known counts, and agreement with jiwer on ties.
 
+#![expect(clippy::unwrap_used, reason = "the fixtures are ours and a broken one should fail loudly")]
+
 use serde::Deserialize;
 use tapedeck_wer::{Counts, Digits, Measures, Rules, measure, measure_with};
 
