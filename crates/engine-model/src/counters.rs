@@ -83,6 +83,8 @@ pub struct Counters {
     pub waiting_deferred: u32,
     /// Open sessions (gauge).
     pub open_sessions: u32,
+    /// Memory used on the card as of the last full second (gauge). Bytes.
+    pub vram_bytes: u64,
     /// Preempted requests (counter).
     pub preemptions: u64,
     /// Prompt tokens looked up in the prefix cache (counter); stays 0 when it is off.

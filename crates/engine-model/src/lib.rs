@@ -36,6 +36,7 @@
 
 mod cache;
 mod counters;
+mod faults;
 #[cfg(test)]
 mod invariants;
 mod kv;
@@ -45,8 +46,11 @@ mod params;
 mod session;
 mod step;
 pub mod truth;
+mod vram;
 
 pub use counters::{Counters, Finished, Histogram, TTFT_BOUNDS_NS};
+pub use faults::{Faults, Outage, SlowBatch};
 pub use model::Model;
 pub use output::{Failure, Heard, Output, OutputKind, Refused, SessionId};
 pub use params::{Degradation, ParamError, Params, SessionModel, StepCost};
+pub use vram::{Vram, VramSeries};

@@ -7,10 +7,12 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::cache::Recent;
 use crate::counters::Counters;
+use crate::faults::Dice;
 use crate::kv::Pool;
-use crate::output::{Heard, Output, OutputKind, Refused, SessionId};
+use crate::output::{Failure, Heard, Output, OutputKind, Refused, SessionId};
 use crate::params::{ParamError, Params, SessionModel};
 use crate::session::{Mark, Session, Work};
+use crate::vram::VramSeries;
 
 /// One instance of a continuously batching speech engine.
 ///
@@ -39,6 +41,19 @@ pub struct Model {
     /// Resident sessions that hold a place among `max_num_seqs`.
     pub(crate) seats: u32,
     pub(crate) admissions: u64,
+    pub(crate) dice: Dice,
+    vram: VramSeries,
+    /// The second that `vram` is at, and what it said.
+    vram_second: Option<u64>,
+    health: Health,
+}
+
+/// Where the model is with regard to its crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Before,
+    Down,
+    After,
 }
 
 /// Audio items that the multimodal cache remembers.
@@ -68,6 +83,10 @@ impl Model {
             media: Recent::default(),
             seats: 0,
             admissions: 0,
+            dice: Dice::new(seed),
+            vram: VramSeries::new(&params, seed),
+            vram_second: None,
+            health: Health::Before,
             params,
         })
     }
@@ -81,9 +100,13 @@ impl Model {
     /// Lets a session in.
     ///
     /// # Errors
-    /// [`Refused::Full`] when `max_sessions` are open, [`Refused::Duplicate`] when the name is taken.
+    /// [`Refused::Full`] when `max_sessions` are open, [`Refused::Duplicate`] when the name is taken, [`Refused::Down`]
+    /// while the engine is down.
     pub fn open(&mut self, now_ns: u64, id: SessionId) -> Result<(), Refused> {
         self.run_before(now_ns);
+        if !self.is_up() {
+            return Err(Refused::Down);
+        }
         if self.sessions.contains_key(&id) {
             return Err(Refused::Duplicate(id));
         }
@@ -94,7 +117,8 @@ impl Model {
             self.counters.refused += 1;
             return Err(Refused::Full { open, limit });
         }
-        self.sessions.insert(id, Session::default());
+        let fate = self.dice.fate(&self.params.faults);
+        self.sessions.insert(id, Session::new(fate));
         self.counters.opened += 1;
         Ok(())
     }
@@ -139,7 +163,14 @@ impl Model {
     pub fn advance(&mut self, now_ns: u64, said: &mut Vec<Output>) {
         self.run(now_ns);
         self.now_ns = self.now_ns.max(now_ns);
+        self.keep_vram();
         said.extend(self.pending.drain(..));
+    }
+
+    /// Whether the engine's process is there. False from a crash until its restart; health checks fail meanwhile.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.health != Health::Down
     }
 
     /// What the instance tells about itself as of the latest instant it was taken to.
@@ -191,7 +222,9 @@ impl Model {
     fn run(&mut self, limit_ns: u64) {
         while let Some(next_ns) = self.next_internal_ns().filter(|&at| at <= limit_ns) {
             self.now_ns = self.now_ns.max(next_ns);
-            if self.step_end_ns == Some(next_ns) {
+            if self.crash_event_ns() == Some(next_ns) {
+                self.crash_or_restart();
+            } else if self.step_end_ns == Some(next_ns) {
                 self.finish_step();
                 self.wake();
             } else if let Some(&(due_ns, id)) = self.intake.front()
@@ -205,14 +238,53 @@ impl Model {
                 self.wake();
             } else {
                 self.wake_ns = None;
-                self.start_step();
+                match self.params.faults.hang {
+                    Some(hang) if (hang.start_ns()..hang.end_ns()).contains(&self.now_ns) => {
+                        self.wake_ns = hang.for_ms.map(|_| hang.end_ns());
+                    }
+                    _ => self.start_step(),
+                }
             }
         }
     }
 
     fn next_internal_ns(&self) -> Option<u64> {
         let intake = self.intake.front().map(|&(due_ns, _)| due_ns);
-        self.step_end_ns.into_iter().chain(intake).chain(self.wake_ns).min()
+        self.step_end_ns.into_iter().chain(intake).chain(self.wake_ns).chain(self.crash_event_ns()).min()
+    }
+
+    fn crash_event_ns(&self) -> Option<u64> {
+        let crash = self.params.faults.crash?;
+        match self.health {
+            Health::Before => Some(crash.start_ns()),
+            Health::Down => crash.for_ms.map(|_| crash.end_ns()),
+            Health::After => None,
+        }
+    }
+
+    /// Dies, or comes back as if it had just been started.
+    fn crash_or_restart(&mut self) {
+        if self.health == Health::Down {
+            self.health = Health::After;
+            return;
+        }
+        self.health = Health::Down;
+        for id in self.sessions.keys().copied().collect::<Vec<_>>() {
+            self.say(id, OutputKind::Failed(Failure::Crashed));
+            self.remove(id);
+        }
+        (self.step_end_ns, self.wake_ns) = (None, None);
+        (self.prefixes, self.media) = (Recent::default(), Recent::default());
+        self.counters = Counters { vram_bytes: self.counters.vram_bytes, ..Counters::default() };
+    }
+
+    /// Brings the card's memory up to the current second.
+    fn keep_vram(&mut self) {
+        let second = self.now_ns / 1_000_000_000;
+        while self.vram_second.is_none_or(|at| at < second) {
+            self.counters.vram_bytes = self.vram.next().unwrap_or(0);
+            self.vram_second = Some(self.vram_second.map_or(0, |at| at + 1));
+        }
     }
 
     /// Has the scheduler look at its queues now, unless a step is under way: it looks at the end of each anyway.
@@ -224,20 +296,20 @@ impl Model {
 
     /// Sends one complete window of the session on its way to the scheduler.
     fn take_in(&mut self, id: SessionId) {
+        let queued = self.intake.iter().filter(|&&(_, other)| other == id).count();
+        let mark = self.sessions.get(&id).and_then(|session| session.in_intake(queued));
+        let Some(Mark { heard, .. }) = mark else { return };
         let mut due_ns = self.now_ns + self.params.intake_ns;
         if self.params.mm_cache {
-            let queued = self.intake.iter().filter(|&&(_, other)| other == id).count();
-            let mark = self.sessions.get(&id).and_then(|session| session.in_intake(queued));
-            if let Some(Mark { heard, .. }) = mark {
-                self.counters.mm_queries += 1;
-                if self.media.hit(heard.digest) {
-                    self.counters.mm_hits += 1;
-                    due_ns = self.now_ns;
-                }
-                self.media.learn(heard.digest, 1);
-                self.media.shrink(MEDIA_ITEMS);
+            self.counters.mm_queries += 1;
+            if self.media.hit(heard.digest) {
+                self.counters.mm_hits += 1;
+                due_ns = self.now_ns;
             }
+            self.media.learn(heard.digest, 1);
+            self.media.shrink(MEDIA_ITEMS);
         }
+        due_ns += self.params.faults.age_lag_ns(heard.total_ms);
         // Windows of one session stay in order, whatever the cache says.
         let own = self.intake.iter().rev().find(|&&(_, other)| other == id).map_or(0, |&(due, _)| due);
         let due_ns = due_ns.max(own);
@@ -256,6 +328,9 @@ impl Model {
     /// Says the final if everything is answered.
     pub(crate) fn close_if_over(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(&id).filter(|session| session.is_over()) else { return };
+        if session.fate.mute {
+            return;
+        }
         let kind = OutputKind::Final { covered_ms: session.done.total_ms, text_tokens: session.text_tokens };
         self.say(id, kind);
         if self.params.session == SessionModel::Resident {
@@ -266,7 +341,11 @@ impl Model {
     }
 
     pub(crate) fn say(&mut self, session: SessionId, kind: OutputKind) {
-        self.pending.push_back(Output { at_ns: self.now_ns, session, kind });
+        let mute = self.sessions.get(&session).is_some_and(|session| session.fate.mute);
+        // A socket breaks even where nobody speaks.
+        if !mute || matches!(kind, OutputKind::Failed(_)) {
+            self.pending.push_back(Output { at_ns: self.now_ns, session, kind });
+        }
     }
 
     /// Takes the session and all its work out of the engine.

@@ -82,6 +82,9 @@ pub enum Failure {
         /// Tokens there are.
         limit: u32,
     },
+    /// The engine's process died.
+    #[error("the engine died")]
+    Crashed,
 }
 
 /// Why a session was not opened.
@@ -96,6 +99,9 @@ pub enum Refused {
         /// `max_sessions`.
         limit: u32,
     },
+    /// The engine's process is not there.
+    #[error("the engine is down")]
+    Down,
     /// The name is taken.
     #[error("session {0} is open already")]
     Duplicate(SessionId),

@@ -1,5 +1,7 @@
 //! What one instance can do, and what it costs: the knobs of the model.
 
+use crate::faults::Faults;
+use crate::vram::Vram;
 use serde::{Deserialize, Serialize};
 
 /// What an engine keeps of a session between two windows.
@@ -127,6 +129,10 @@ pub struct Params {
     pub mm_cache: bool,
     /// How words suffer from lag.
     pub degradation: Degradation,
+    /// Memory of the card.
+    pub vram: Vram,
+    /// What is wrong with it. Default nothing.
+    pub faults: Faults,
 }
 
 impl Default for Params {
@@ -153,6 +159,8 @@ impl Default for Params {
             prefix_cache: false,
             mm_cache: false,
             degradation: Degradation::default(),
+            vram: Vram::default(),
+            faults: Faults::default(),
         }
     }
 }
@@ -199,13 +207,26 @@ impl Params {
             });
         }
         let shares = [
-            ("jitter", self.jitter, 0.25),
-            ("degradation.base", self.degradation.base, 1.0),
-            ("degradation.worst", self.degradation.worst, 1.0),
+            ("degradation.base", self.degradation.base),
+            ("degradation.worst", self.degradation.worst),
+            ("vram.noise_memory", self.vram.noise_memory),
+            ("faults.mute_share", self.faults.mute_share),
+            ("faults.tail_lost_share", self.faults.tail_lost_share),
+            ("faults.prefix_hit_share", self.faults.prefix_hit_share),
         ];
-        for (field, value, most) in shares {
-            if !(0.0..=most).contains(&value) {
-                let rule = if field == "jitter" { "must lie in 0..0.25" } else { "must lie in 0..1" };
+        let sizes = [
+            ("vram.noise_bytes", self.vram.noise_bytes),
+            ("vram.leak_bytes_per_hour", self.vram.leak_bytes_per_hour),
+            ("faults.slowdown_per_hour", self.faults.slowdown_per_hour),
+        ];
+        let factor = self.faults.slow_batch.map_or(1.0, |slow| slow.factor);
+        let ranges = [("jitter", self.jitter, 0.0..=0.25, "must lie in 0..0.25")]
+            .into_iter()
+            .chain(shares.map(|(field, value)| (field, value, 0.0..=1.0, "must lie in 0..1")))
+            .chain(sizes.map(|(field, value)| (field, value, 0.0..=f64::MAX, "must be a number not below 0")))
+            .chain([("faults.slow_batch.factor", factor, 1.0..=f64::MAX, "must be a number not below 1")]);
+        for (field, value, range, rule) in ranges {
+            if !range.contains(&value) {
                 return Err(ParamError { field, value: value.to_string(), rule });
             }
         }

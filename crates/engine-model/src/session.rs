@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::faults::Fate;
 use crate::kv::Held;
 use crate::output::{Heard, SessionId};
 use crate::params::{Params, SessionModel};
@@ -38,9 +39,15 @@ pub(crate) struct Session {
     /// Tokens in the KV pool between windows, and their blocks (resident only).
     pub(crate) context: u32,
     pub(crate) held: Held,
+    /// What chance has in store for it.
+    pub(crate) fate: Fate,
 }
 
 impl Session {
+    pub(crate) fn new(fate: Fate) -> Self {
+        Self { fate, ..Self::default() }
+    }
+
     /// Takes audio in; the number of windows it completes.
     pub(crate) fn listen(&mut self, at_ns: u64, heard: Heard, window_ms: u32) -> usize {
         let before = self.heard;
@@ -75,6 +82,11 @@ impl Session {
             self.marks.push_back(Mark { heard: self.heard, at_ns });
         }
         rest
+    }
+
+    /// Whether the request under way is the last one and its words get lost.
+    pub(crate) fn drops_words(&self) -> bool {
+        self.fate.loses_tail && self.ended && self.marks.is_empty()
     }
 
     /// Whether everything that was heard is answered and nothing more will come.

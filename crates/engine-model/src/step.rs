@@ -21,7 +21,13 @@ impl Model {
         let length_ns = self.length_ns();
         self.counters.steps += 1;
         self.counters.busy_ns += length_ns;
-        self.step_end_ns = Some(self.now_ns + length_ns);
+        let end_ns = self.now_ns + length_ns;
+        self.step_end_ns = match self.params.faults.hang {
+            Some(hang) if (self.now_ns..end_ns).contains(&hang.start_ns()) => {
+                hang.for_ms.map(|_| end_ns.saturating_add(hang.end_ns() - hang.start_ns()))
+            }
+            _ => Some(end_ns),
+        };
     }
 
     /// Gives every running request its tokens, oldest admission first. When a request needs a block and none is free,
@@ -128,7 +134,8 @@ impl Model {
         work.looked_up = true;
         self.counters.prefix_queries += u64::from(work.prompt);
         self.prefixes.shrink(self.pool.free_tokens());
-        if !self.prefixes.hit(work.mark.heard.digest) {
+        let lucky = self.dice.hits(self.params.faults.prefix_hit_share);
+        if !self.prefixes.hit(work.mark.heard.digest) && !lucky {
             return;
         }
         let block = self.params.block_tokens;
@@ -166,7 +173,8 @@ impl Model {
             + streams * cost.per_stream_ns
             + prefill * cost.per_prefill_token_ns
             + context * cost.per_context_token_ns;
-        self.jittered(exact)
+        let stretch = self.params.faults.stretch(self.now_ns, streams);
+        self.jittered(exact, stretch)
     }
 
     /// Scales by a bell-shaped factor around 1: the sum of four uniform numbers, which needs no function whose last
@@ -177,13 +185,13 @@ impl Model {
         clippy::cast_precision_loss,
         reason = "a step lasts milliseconds, far from where f64 loses nanoseconds"
     )]
-    fn jittered(&mut self, exact_ns: u64) -> u64 {
+    fn jittered(&mut self, exact_ns: u64, stretch: f64) -> u64 {
         let bits = self.rng.next_u64();
         let sum: u64 = (0..4).map(|i| (bits >> (16 * i)) & 0xffff).sum();
         // Four uniforms on 0..1 have mean 2 and variance 1/3.
         let z = (sum as f64 / 65_536.0 - 2.0) * 3.0_f64.sqrt();
         let factor = z.mul_add(self.params.jitter, 1.0);
-        ((exact_ns as f64 * factor) as u64).max(1)
+        ((exact_ns as f64 * factor * stretch) as u64).max(1)
     }
 
     /// Books what the step has computed.
@@ -215,7 +223,9 @@ impl Model {
             }
         }
         for (id, window) in said {
-            let Some(session) = self.sessions.get(&id) else { continue };
+            let Some(session) = self.sessions.get(&id).filter(|session| !session.drops_words()) else {
+                continue;
+            };
             let (covered_ms, text_tokens) = (session.done.total_ms, session.text_tokens + 1);
             self.say(id, OutputKind::FirstText { window, covered_ms, text_tokens });
         }
@@ -230,8 +240,11 @@ impl Model {
         let mut work = self.running.remove(place);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.busy = false;
-        session.done = work.mark.heard;
-        session.text_tokens += work.new_text;
+        let lost = session.drops_words();
+        if !lost {
+            session.done = work.mark.heard;
+            session.text_tokens += work.new_text;
+        }
         let text_tokens = session.text_tokens;
         match self.params.session {
             SessionModel::Resident => {
@@ -249,7 +262,9 @@ impl Model {
         }
         let word_error = self.params.degradation.word_error(self.now_ns - work.mark.at_ns);
         let (window, covered_ms, new_tokens) = (work.window, work.mark.heard.total_ms, work.new_text);
-        self.say(id, OutputKind::Window { window, covered_ms, text_tokens, new_tokens, word_error });
+        if !lost {
+            self.say(id, OutputKind::Window { window, covered_ms, text_tokens, new_tokens, word_error });
+        }
         self.form(id);
         self.close_if_over(id);
     }

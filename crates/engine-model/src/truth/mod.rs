@@ -120,8 +120,10 @@ pub enum Limit {
     KvPool,
     /// A session was refused at the door.
     Refusal,
-    /// A session failed.
-    Failure,
+    /// A session outgrew the engine.
+    TooLong,
+    /// The engine died.
+    Crash,
     /// Time to first text.
     Ttft,
     /// Real-time factor.
@@ -132,7 +134,7 @@ pub enum Limit {
     Stuck,
 }
 
-/// The three kinds of limits.
+/// The kinds of limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -142,6 +144,8 @@ pub enum Family {
     Latency,
     /// The door.
     Refusal,
+    /// The engine is ill.
+    Fault,
 }
 
 impl fmt::Display for Limit {
@@ -150,7 +154,8 @@ impl fmt::Display for Limit {
             Self::Preemption => "preemption",
             Self::KvPool => "KV pool",
             Self::Refusal => "refusal",
-            Self::Failure => "failed session",
+            Self::TooLong => "too long a call",
+            Self::Crash => "crash",
             Self::Ttft => "TTFT",
             Self::Rtf => "RTF",
             Self::Final => "final",
@@ -164,8 +169,9 @@ impl Limit {
     #[must_use]
     pub const fn family(self) -> Family {
         match self {
-            Self::Preemption | Self::KvPool | Self::Failure => Family::Kv,
+            Self::Preemption | Self::KvPool | Self::TooLong => Family::Kv,
             Self::Refusal => Family::Refusal,
+            Self::Crash => Family::Fault,
             Self::Ttft | Self::Rtf | Self::Final | Self::Stuck => Family::Latency,
         }
     }

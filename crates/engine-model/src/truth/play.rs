@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::{Balance, Evidence, Limit, TapeCall, TruthError, TruthRules};
 use crate::model::Model;
-use crate::output::{Heard, Output, OutputKind};
+use crate::output::{Failure, Heard, Output, OutputKind, Refused};
 use crate::params::Params;
 
 const MS: u64 = 1_000_000;
@@ -323,8 +323,8 @@ impl<'a> Tier<'a> {
             caller.uncovered = 0;
             caller.owed = Union::default();
             let Some(model) = self.models.get_mut(caller.instance) else { return };
-            if model.open(now_ns, id).is_err() {
-                self.broken = Some(Limit::Refusal);
+            if let Err(refused) = model.open(now_ns, id) {
+                self.broken = Some(if refused == Refused::Down { Limit::Crash } else { Limit::Refusal });
                 return;
             }
             if let Some(open) = self.open.get_mut(caller.instance) {
@@ -385,7 +385,8 @@ impl<'a> Tier<'a> {
                 }
                 self.agenda.push(Reverse((output.at_ns, k)));
             }
-            OutputKind::Failed(_) => self.broken = Some(Limit::Failure),
+            OutputKind::Failed(Failure::TooLong { .. }) => self.broken = Some(Limit::TooLong),
+            OutputKind::Failed(Failure::Crashed) => self.broken = Some(Limit::Crash),
         }
     }
 }
