@@ -19,6 +19,7 @@
 //!
 //! A tape lives in memory, 32,000 bytes per second of audio; it holds at most two days.
 
+mod atomic;
 mod call;
 mod digest;
 mod error;
@@ -32,14 +33,19 @@ mod reference;
 mod scan;
 mod spec;
 mod table;
+mod travel;
 mod verify;
 
+pub use atomic::write_atomic;
 pub use call::{Reference, Segment, Tape, TapeCall};
 pub use digest::md5_hex;
 pub use error::TapeError;
 pub use freeze::{FreezeOptions, freeze};
 pub use manifest::{Manifest, ManifestCall, Quota, SCHEMA_VERSION};
+pub use parallel::for_each;
+pub use pick::nominal_bucket;
 pub use pool::{Pool, PoolFile};
 pub use scan::{FileReport, ScanOptions, read_tags, scan};
 pub use spec::Spec;
+pub use travel::copy_pool;
 pub use verify::verify;

@@ -9,6 +9,18 @@ pub(crate) fn threads(wanted: Option<NonZero<usize>>) -> usize {
     wanted.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
 }
 
+/// Runs `job` on every item, on `wanted` threads or one per core; results keep the items' order.
+///
+/// `job` gets a state of its own thread, made by `state`, so that tables are built once per core.
+pub fn for_each<T: Sync, S, R: Send>(
+    items: &[T],
+    wanted: Option<NonZero<usize>>,
+    state: impl Fn() -> S + Sync,
+    job: impl Fn(&mut S, &T) -> R + Sync,
+) -> Vec<R> {
+    map(items, threads(wanted), state, job, |_, _| ())
+}
+
 /// Runs `job` on every item; `done` sees each result as it comes, one at a time; results keep the items' order.
 ///
 /// `job` gets a state of its own thread, made by `state`, so that tables are built once per core.

@@ -23,7 +23,13 @@ pub(crate) fn rank(seed: u64, md5: &str) -> String {
     md5_hex(format!("{seed}/{md5}").as_bytes())
 }
 
-/// The nominal duration that a call belongs to: the nearest, relative to its length, within the tolerance.
+/// The nominal duration, of those in `buckets_s`, that a call of `duration_ms` belongs to: the nearest relative to
+/// its length, if it is within the `tolerance` (a share of the nominal duration).
+#[must_use]
+pub fn nominal_bucket(duration_ms: u64, buckets_s: &[u32], tolerance: f64) -> Option<u32> {
+    bucket_of(duration_ms, buckets_s.iter().copied(), tolerance)
+}
+
 pub(crate) fn bucket_of(duration_ms: u64, buckets: impl Iterator<Item = u32>, tolerance: f64) -> Option<u32> {
     let off = |bucket: u32| {
         let nominal = u64::from(bucket) * 1000;
