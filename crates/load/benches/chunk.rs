@@ -117,14 +117,14 @@ fn many() {
     let failed = played.iter().filter(|p| p.trace.final_ns.is_none()).count();
     let mut late: Vec<u32> = played.iter().flat_map(|p| p.trace.wake_late_us.iter().copied()).collect();
     late.sort_unstable();
-    let at = |q: f64| f64::from(late[((late.len() - 1) as f64 * q).round() as usize]) / 1000.0;
+    let at = |per_mille: usize| f64::from(late[(late.len() - 1) * per_mille / 1000]) / 1000.0;
     println!(
         "many: {STREAMS} streams, wake lateness p50 {:.2} p99 {:.2} p99.9 {:.2} max {:.2} ms, \
          {share:.2} of a core, {:.2} us of CPU per chunk, {failed} of {} calls failed",
-        at(0.5),
-        at(0.99),
-        at(0.999),
-        at(1.0),
+        at(500),
+        at(990),
+        at(999),
+        at(1000),
         micros(cpu_now() - cpu) / late.len() as f64,
         played.len(),
     );
