@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_metrics::{PoolInfo, pool_from_log};
 use tapedeck_transport::BoxFuture;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -94,7 +95,7 @@ impl Commands {
 /// What a command printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Standard output, cut to its last part when it is long.
+    /// Standard output; of a long one the beginning and the end.
     pub stdout: String,
     /// Standard error, likewise.
     pub stderr: String,
@@ -159,6 +160,16 @@ pub trait Control: Send + Sync + fmt::Debug {
     fn run<'a>(&'a self, instance: &'a str, action: Action) -> BoxFuture<'a, Result<Output, ControlError>>;
 }
 
+/// The KV pool as an instance's log tells it; empty if the log says nothing of one.
+///
+/// # Errors
+/// When the log cannot be had.
+pub async fn pool_from(control: &dyn Control, instance: &str) -> Result<Option<PoolInfo>, ControlError> {
+    let log = control.run(instance, Action::Log).await?;
+    // Python's logging goes to standard error unless somebody redirects it.
+    Ok(pool_from_log(&log.stdout).or_else(|| pool_from_log(&log.stderr)))
+}
+
 /// Runs the config's commands in a shell.
 #[derive(Debug, Clone, Default)]
 pub struct ShellControl {
@@ -170,7 +181,7 @@ pub struct ShellControl {
 
 /// Limit of one command unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// How much of a command's output is kept, bytes, from its end.
+/// How much of a command's output is kept at least, bytes, of its beginning and of its end.
 const KEPT_BYTES: usize = 4 << 20;
 
 impl Control for ShellControl {
@@ -226,21 +237,34 @@ async fn shell(command: &str) -> std::io::Result<(std::process::ExitStatus, Outp
         .kill_on_drop(true)
         .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr, status) = tokio::join!(biased; last_part(stdout), last_part(stderr), child.wait());
+    let (stdout, stderr, status) = tokio::join!(biased; both_ends(stdout), both_ends(stderr), child.wait());
     Ok((status?, Output { stdout: stdout?, stderr: stderr? }))
 }
 
-/// Reads to the end and keeps the last part, so that a log of any size costs bounded memory.
-async fn last_part(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
+/// Reads to the end and keeps the first and the last part, so that a log of any size costs bounded memory and still has
+/// both what the server said at its start and what it said last.
+async fn both_ends(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
     let Some(mut stream) = stream else { return Ok(String::new()) };
-    let mut kept = Vec::new();
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    let mut left_out = false;
     loop {
-        let read = stream.read_buf(&mut kept).await?;
+        let read = if first.len() < KEPT_BYTES {
+            stream.read_buf(&mut first).await?
+        } else {
+            stream.read_buf(&mut last).await?
+        };
         if read == 0 {
-            return Ok(String::from_utf8_lossy(&kept).into_owned());
+            break;
         }
-        if kept.len() > 2 * KEPT_BYTES {
-            kept.drain(..kept.len() - KEPT_BYTES);
+        if last.len() > 2 * KEPT_BYTES {
+            last.drain(..last.len() - KEPT_BYTES);
+            left_out = true;
         }
     }
+    let mut text = String::from_utf8_lossy(&first).into_owned();
+    if left_out {
+        text.push_str("\n[...]\n");
+    }
+    text.push_str(&String::from_utf8_lossy(&last));
+    Ok(text)
 }

@@ -20,7 +20,7 @@ mod control;
 mod drain;
 mod instance;
 
-pub use control::{Action, Commands, Control, ControlError, Output, ShellControl};
+pub use control::{Action, Commands, Control, ControlError, Output, ShellControl, pool_from};
 pub use drain::{Drain, DrainRules, DrainStep, drain};
 pub use instance::{Health, Instance, NotHealthy, WaitRules, health, wait_healthy};
 pub use tapedeck_metrics::{PoolInfo, pool_from_log};

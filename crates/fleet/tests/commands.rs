@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapedeck_fleet::{Action, Commands, Control, ControlError, ShellControl};
+use tapedeck_fleet::{Action, Commands, Control, ControlError, ShellControl, pool_from};
 
 fn control(command: &str) -> ShellControl {
     let commands = Commands { kill: Some(command.to_owned()), ..Commands::default() };
@@ -52,11 +52,24 @@ async fn a_command_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_long_log_keeps_its_end() {
-    let output =
-        control("head -c 12000000 /dev/zero | tr '\\0' x; echo END").run("one", Action::Kill).await.unwrap();
-    assert!(output.stdout.len() <= 9 << 20, "{}", output.stdout.len());
-    assert!(output.stdout.ends_with("xEND\n"));
+async fn a_long_log_keeps_both_ends() {
+    let command = "echo BEGIN; head -c 20000000 /dev/zero | tr '\\0' x; echo END";
+    let output = control(command).run("one", Action::Kill).await.unwrap();
+    assert!(output.stdout.len() < 14 << 20, "{}", output.stdout.len());
+    assert!(output.stdout.starts_with("BEGIN\nx") && output.stdout.ends_with("xEND\n"));
+    assert!(output.stdout.contains("\n[...]\n"));
+}
+
+#[tokio::test]
+async fn a_log_tells_the_pool_on_either_stream() {
+    for stream in ["", " >&2"] {
+        let log = Some(format!("echo 'GPU KV cache size: 123,456 tokens'{stream}"));
+        let commands = Commands { log, ..Commands::default() };
+        let control = ShellControl { commands: [("one".to_owned(), commands)].into(), timeout: None };
+        let pool = pool_from(&control, "one").await.unwrap().unwrap();
+        assert_eq!(pool.size_tokens, Some(123_456));
+        assert!(pool_from(&control, "two").await.is_err());
+    }
 }
 
 #[test]

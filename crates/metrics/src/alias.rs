@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use tapedeck_record::Metric;
 
+use crate::parse::{Page, Series};
+
 /// What kind of engine serves a page, which decides what can be known from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,6 +35,20 @@ impl EngineKind {
     /// The metrics that an engine of this kind carries in some version; a limit on any other one is not applicable.
     pub fn metrics(self) -> impl Iterator<Item = Metric> {
         rows(self).iter().map(|row| row.metric)
+    }
+
+    /// The kind whose names a page carries most of; [`Self::None`] if it carries none that are known.
+    #[must_use]
+    pub fn guess(page: &Page) -> Self {
+        let count = |kind: Self| {
+            let own = |series: &&Series| prefixes(kind).iter().any(|prefix| series.name.starts_with(prefix));
+            page.series.iter().filter(own).count()
+        };
+        match (count(Self::Vllm), count(Self::Sglang)) {
+            (0, 0) => Self::None,
+            (vllm, sglang) if vllm >= sglang => Self::Vllm,
+            _ => Self::Sglang,
+        }
     }
 
     /// Whether an engine of this kind carries a metric in some version.
@@ -79,6 +95,8 @@ pub(crate) struct Row {
     pub(crate) sources: &'static [Source],
     /// Which versions carry it, or what else a reader of "missing" should know.
     pub(crate) note: &'static str,
+    /// What says the same in other versions: where the page has that, this is not missing.
+    pub(crate) unless: &'static [Metric],
 }
 
 /// One histogram and where it comes from.
@@ -104,90 +122,105 @@ const VLLM: &[Row] = &[
         combine: Combine::Max,
         sources: &[plain("kv_cache_usage_perc"), plain("gpu_cache_usage_perc")],
         note: "every version has it under one of two names",
+        unless: &[],
     },
     Row {
         metric: Metric::Preemptions,
         combine: Combine::Add,
         sources: &[plain("num_preemptions")],
         note: "every version has it",
+        unless: &[],
     },
     Row {
         metric: Metric::Running,
         combine: Combine::Add,
         sources: &[plain("num_requests_running")],
         note: "every version has it",
+        unless: &[],
     },
     Row {
         metric: Metric::Waiting,
         combine: Combine::Add,
         sources: &[plain("num_requests_waiting")],
         note: "every version has it",
+        unless: &[],
     },
     Row {
         metric: Metric::WaitingCapacity,
         combine: Combine::Add,
         sources: &[only("num_requests_waiting_by_reason", "reason", "capacity")],
         note: "0.20 and later; before, nothing tells waiting for room from an idle realtime session",
+        unless: &[],
     },
     Row {
         metric: Metric::OpenSessions,
         combine: Combine::Add,
         sources: &[plain("websocket_connections_active")],
         note: "0.18 and later",
+        unless: &[],
     },
     Row {
         metric: Metric::PrefixQueries,
         combine: Combine::Add,
         sources: &[plain("prefix_cache_queries"), plain("gpu_prefix_cache_queries")],
         note: "the V1 engine; V0 has a rate instead",
+        unless: &[Metric::PrefixHitRate],
     },
     Row {
         metric: Metric::PrefixHits,
         combine: Combine::Add,
         sources: &[plain("prefix_cache_hits"), plain("gpu_prefix_cache_hits")],
         note: "the V1 engine; V0 has a rate instead",
+        unless: &[Metric::PrefixHitRate],
     },
     Row {
         metric: Metric::PrefixHitRate,
         combine: Combine::Max,
         sources: &[plain("gpu_prefix_cache_hit_rate")],
         note: "the V0 engine only; later ones have counters",
+        unless: &[Metric::PrefixQueries],
     },
     Row {
         metric: Metric::MmQueries,
         combine: Combine::Add,
         sources: &[plain("mm_cache_queries")],
         note: "0.11 and later",
+        unless: &[],
     },
     Row {
         metric: Metric::MmHits,
         combine: Combine::Add,
         sources: &[plain("mm_cache_hits")],
         note: "0.11 and later",
+        unless: &[],
     },
     Row {
         metric: Metric::PromptTokens,
         combine: Combine::Add,
         sources: &[plain("prompt_tokens")],
         note: "every version has it",
+        unless: &[],
     },
     Row {
         metric: Metric::GenerationTokens,
         combine: Combine::Add,
         sources: &[plain("generation_tokens")],
         note: "every version has it",
+        unless: &[],
     },
     Row {
         metric: Metric::Finished,
         combine: Combine::Add,
         sources: &[plain("request_success")],
         note: "every version has it",
+        unless: &[],
     },
     Row {
         metric: Metric::Refused,
         combine: Combine::Add,
         sources: &[plain("admission_rejections")],
         note: "0.32 and later",
+        unless: &[],
     },
 ];
 
@@ -207,24 +240,28 @@ const SGLANG: &[Row] = &[
         combine: Combine::Max,
         sources: &[plain("token_usage")],
         note: "every version has it with --enable-metrics",
+        unless: &[],
     },
     Row {
         metric: Metric::Preemptions,
         combine: Combine::Add,
         sources: &[plain("num_retracted_requests")],
         note: "versions with the counter num_retracted_requests_total; the older gauge num_retracted_reqs forgets",
+        unless: &[],
     },
     Row {
         metric: Metric::Running,
         combine: Combine::Add,
         sources: &[plain("num_running_reqs")],
         note: "every version has it with --enable-metrics",
+        unless: &[],
     },
     Row {
         metric: Metric::Waiting,
         combine: Combine::Add,
         sources: &[plain("num_queue_reqs")],
         note: "every version has it with --enable-metrics",
+        unless: &[],
     },
     // Its queue holds only requests that wait for room: a session between two segments is no request.
     Row {
@@ -232,18 +269,21 @@ const SGLANG: &[Row] = &[
         combine: Combine::Add,
         sources: &[plain("num_queue_reqs")],
         note: "every version has it with --enable-metrics",
+        unless: &[],
     },
     Row {
         metric: Metric::OpenSessions,
         combine: Combine::Add,
         sources: &[plain("num_streaming_sessions")],
         note: "only with streaming sessions enabled",
+        unless: &[],
     },
     Row {
         metric: Metric::PrefixQueries,
         combine: Combine::Add,
         sources: &[plain("prefill_effective_tokens"), plain("prompt_tokens")],
         note: "every version has it with --enable-metrics",
+        unless: &[],
     },
     Row {
         metric: Metric::PrefixHits,
@@ -258,30 +298,35 @@ const SGLANG: &[Row] = &[
             Source { name: "cached_tokens", only: None, without: None, zero_when_declared: true },
         ],
         note: "counted from the first hit on",
+        unless: &[],
     },
     Row {
         metric: Metric::PrefixHitRate,
         combine: Combine::Max,
         sources: &[plain("cache_hit_rate")],
         note: "the rate of the last prefill only",
+        unless: &[],
     },
     Row {
         metric: Metric::PromptTokens,
         combine: Combine::Add,
         sources: &[plain("prompt_tokens")],
         note: "every version has it with --enable-metrics",
+        unless: &[],
     },
     Row {
         metric: Metric::GenerationTokens,
         combine: Combine::Add,
         sources: &[plain("generation_tokens")],
         note: "every version has it with --enable-metrics",
+        unless: &[],
     },
     Row {
         metric: Metric::Finished,
         combine: Combine::Add,
         sources: &[plain("num_requests")],
         note: "counted from the first request on",
+        unless: &[],
     },
 ];
 
@@ -315,5 +360,30 @@ pub(crate) const fn prefixes(kind: EngineKind) -> &'static [&'static str] {
         EngineKind::Vllm => &["vllm:", "vllm_"],
         EngineKind::Sglang => &["sglang:", "sglang_"],
         EngineKind::None => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn the_kind_is_guessed_from_the_names() {
+        let guess = |text: &str| EngineKind::guess(&parse(text));
+        assert_eq!(guess("up 1\nvllm:num_requests_running 1\n"), EngineKind::Vllm);
+        assert_eq!(guess("sglang:token_usage 1\nsglang:num_queue_reqs 1\nvllm:x 1\n"), EngineKind::Sglang);
+        assert_eq!(guess("up 1"), EngineKind::None);
+    }
+
+    #[test]
+    fn no_name_is_listed_twice_and_every_row_has_a_source() {
+        for kind in [EngineKind::Vllm, EngineKind::Sglang] {
+            let mut metrics: Vec<_> = kind.metrics().collect();
+            metrics.sort_unstable();
+            metrics.dedup();
+            assert_eq!(metrics.len(), rows(kind).len(), "{kind}");
+            assert!(rows(kind).iter().all(|row| !row.sources.is_empty() && !row.note.is_empty()));
+        }
     }
 }

@@ -107,8 +107,11 @@ impl Source for GpuWatch {
                 }
             }
             let gpus = distinct(devices);
-            let mut bodies: Vec<_> =
-                gpus.iter().map(|gpu| (gpu.id.clone(), SampleBody::Gpu(gpu.reading.clone()))).collect();
+            let body = |gpu: &GpuDevice| match gpu.why_unreadable() {
+                Some(why) => SampleBody::Gap { why: why.to_owned() },
+                None => SampleBody::Gpu(gpu.reading.clone()),
+            };
+            let mut bodies: Vec<_> = gpus.iter().map(|gpu| (gpu.id.clone(), body(gpu))).collect();
             if !whys.is_empty() {
                 bodies.push((self.name().to_owned(), SampleBody::Gap { why: whys.join("; ") }));
             }

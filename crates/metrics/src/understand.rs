@@ -66,16 +66,16 @@ pub fn understand(page: &Page, kind: EngineKind) -> Understood {
         ..Understood::default()
     };
     for row in rows(kind) {
-        match index.scalar(row) {
-            Some((value, name)) => {
-                understood.scrape.values.insert(row.metric, value);
-                understood.names.insert(row.metric, name);
-            }
-            None => understood.missing.push(index.missing(
-                row.metric.name(),
-                row.sources.iter().map(|source| source.name),
-                row.note,
-            )),
+        if let Some((value, name)) = index.scalar(row) {
+            understood.scrape.values.insert(row.metric, value);
+            understood.names.insert(row.metric, name);
+        }
+    }
+    for row in rows(kind) {
+        let known = |metric: &Metric| understood.scrape.values.contains_key(metric);
+        if !known(&row.metric) && !row.unless.iter().any(known) {
+            let looked_for = row.sources.iter().map(|source| source.name);
+            understood.missing.push(index.missing(row.metric.name(), looked_for, row.note));
         }
     }
     for row in histogram_rows(kind) {
@@ -382,6 +382,10 @@ mod tests {
         assert_eq!(value(&both, Metric::KvPool), Some(0.6));
         let v0 = vllm("vllm:gpu_prefix_cache_hit_rate{model_name=\"m\"} 0.25\n");
         assert_eq!(value(&v0, Metric::PrefixHitRate), Some(0.25));
+        // One way to tell is enough: the other is not missing then.
+        let missing =
+            |page: &Understood| page.missing.iter().any(|missing| missing.what.starts_with("prefix_"));
+        assert!(!missing(&v0) && !missing(&old));
         let off = vllm("vllm:gpu_prefix_cache_hit_rate{model_name=\"m\"} -1\n");
         assert_eq!(value(&off, Metric::PrefixHitRate), None);
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tapedeck_metrics::gpu::{GpuDevice, GpuError, GpuSource, NoGpu};
+use tapedeck_metrics::gpu::{Dcgm, GpuDevice, GpuError, GpuSource, NoGpu};
 use tapedeck_metrics::{
     ClientSource, EngineKind, EngineSource, GpuWatch, NoProbe, Sampler, ScrapeError, Summary, gaps, scrape,
 };
@@ -226,6 +226,33 @@ async fn a_gpu_counts_once_and_an_absent_one_is_said_once() {
     let (samples, _) = sample(Sampler::new(Instant::now()).with(none), Duration::from_secs(5)).await;
     let [only] = samples.as_slice() else { panic!("{samples:?}") };
     assert_eq!(only.body, SampleBody::Gap { why: "GPU not available: no driver".into() });
+}
+
+#[derive(Debug)]
+struct LostGpu;
+
+impl GpuSource for LostGpu {
+    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
+        Box::pin(async { Ok(vec![GpuDevice::unreadable("GPU-2", "GPU is lost")]) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_gpu_is_a_gap_and_exporters_are_asked_over_the_wire() {
+    let fake = Fake::new(&[(
+        "/gpus",
+        vec![page("DCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-1\"} 61.5\n"), page("up 1\n"), Answer::Refuse],
+    )]);
+    let dcgm = Dcgm { connector: fake, endpoint: endpoint("/gpus"), bearer: None, limits: limits() };
+    let watch = GpuWatch { ways: vec![Arc::new(dcgm), Arc::new(LostGpu)] };
+    let (samples, _) = sample(Sampler::new(Instant::now()).with(watch), Duration::from_millis(2500)).await;
+    let power = GpuReading { power_w: Some(61.5), ..GpuReading::default() };
+    assert_eq!((samples[0].source.as_str(), &samples[0].body), ("GPU-1", &SampleBody::Gpu(power)));
+    for (source, count) in [("GPU-1", 1), ("GPU-2", 3), ("gpu", 2)] {
+        let of: Vec<_> = samples.iter().filter(|sample| sample.source == source).collect();
+        assert_eq!(of.len(), count, "{source}: {of:?}");
+        assert!(source == "GPU-1" || of.iter().all(|sample| matches!(&sample.body, SampleBody::Gap { .. })));
+    }
 }
 
 #[tokio::test(start_paused = true)]

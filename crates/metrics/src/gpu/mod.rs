@@ -32,6 +32,33 @@ pub struct GpuDevice {
     pub not_available: BTreeMap<&'static str, String>,
 }
 
+impl GpuDevice {
+    /// A GPU that is known of and cannot be read: it fell off the bus, for example.
+    #[must_use]
+    pub fn unreadable(id: impl Into<String>, why: &str) -> Self {
+        let not_available = FIELDS.iter().map(|field| (*field, why.to_owned())).collect();
+        Self { id: id.into(), not_available, ..Self::default() }
+    }
+
+    /// Why nothing at all could be read of it, if that is so.
+    #[must_use]
+    pub fn why_unreadable(&self) -> Option<&str> {
+        let nothing = self.reading == GpuReading::default();
+        self.not_available.values().next().filter(|_| nothing).map(String::as_str)
+    }
+}
+
+/// The fields of a reading.
+const FIELDS: [&str; 7] = [
+    "utilisation",
+    "memory_used_bytes",
+    "memory_total_bytes",
+    "power_w",
+    "temperature_c",
+    "sm_clock_mhz",
+    "throttle",
+];
+
 /// Why no GPU could be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GpuError {

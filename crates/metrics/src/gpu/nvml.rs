@@ -1,5 +1,6 @@
 //! GPUs of this machine through the driver's own library, loaded at run time.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
@@ -14,7 +15,14 @@ use super::{GpuDevice, GpuError, GpuSource, throttle_names};
 /// Reads GPUs in process. Without a driver it says so, once and for all.
 #[derive(Debug, Clone, Default)]
 pub struct Nvml {
-    library: Arc<Mutex<Option<lib::Nvml>>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    library: Option<lib::Nvml>,
+    /// The uuids seen so far by index: a GPU that is lost no longer tells its own.
+    ids: BTreeMap<u32, String>,
 }
 
 impl Nvml {
@@ -26,13 +34,14 @@ impl Nvml {
 
     fn read_now(&self) -> Result<Vec<GpuDevice>, GpuError> {
         // A driver that hangs hangs the one thread that asks it, not one more every second.
-        let mut library = match self.library.try_lock() {
-            Ok(library) => library,
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
             Err(TryLockError::WouldBlock) => {
                 return Err(GpuError::Failed("the driver has not answered the previous reading yet".into()));
             }
             Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
         };
+        let State { library, ids } = &mut *state;
         let loaded = match library.take() {
             Some(loaded) => loaded,
             None => load()?,
@@ -42,14 +51,14 @@ impl Nvml {
         if count == 0 {
             return Err(GpuError::Absent("the driver knows no GPU".into()));
         }
-        (0..count)
-            .map(|index| {
-                let device = loaded
-                    .device_by_index(index)
-                    .map_err(|error| GpuError::Failed(format!("GPU {index}: {error}")))?;
-                read_device(&device, index)
-            })
-            .collect()
+        let gpus = (0..count).map(|index| {
+            let id = || ids.get(&index).cloned().unwrap_or_else(|| format!("gpu{index}"));
+            let read = loaded.device_by_index(index).and_then(|device| read_device(&device, id()));
+            read.unwrap_or_else(|error| GpuDevice::unreadable(id(), &error.to_string()))
+        });
+        let gpus: Vec<GpuDevice> = gpus.collect();
+        ids.extend((0..count).zip(gpus.iter().map(|gpu| gpu.id.clone())));
+        Ok(gpus)
     }
 }
 
@@ -80,11 +89,11 @@ fn load() -> Result<lib::Nvml, GpuError> {
     }
 }
 
-fn read_device(device: &lib::Device<'_>, index: u32) -> Result<GpuDevice, GpuError> {
-    let mut gpu = GpuDevice { id: format!("gpu{index}"), name: device.name().ok(), ..GpuDevice::default() };
+fn read_device(device: &lib::Device<'_>, id: String) -> Result<GpuDevice, NvmlError> {
+    let mut gpu = GpuDevice { id, name: device.name().ok(), ..GpuDevice::default() };
     match device.uuid() {
         Ok(uuid) => gpu.id = uuid,
-        Err(error @ NvmlError::GpuLost) => return Err(GpuError::Failed(format!("GPU {index}: {error}"))),
+        Err(error @ NvmlError::GpuLost) => return Err(error),
         Err(_) => {}
     }
     gpu.mig = device.mig_mode().ok().map(|mode| mode.current != 0);
@@ -118,6 +127,26 @@ impl GpuDevice {
                     self.not_available.insert(field, error.to_string());
                 }
                 None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever this machine has: GPUs with figures, or a reason. Never a zero in place of either.
+    #[tokio::test]
+    async fn gpus_or_a_reason() {
+        let nvml = Nvml::new();
+        for _ in 0..2 {
+            match nvml.read().await {
+                Ok(gpus) => assert!(gpus.iter().all(|gpu| {
+                    !gpu.id.is_empty()
+                        && (gpu.reading.memory_total_bytes.is_some() || !gpu.not_available.is_empty())
+                })),
+                Err(error) => assert!(error.is_final(), "{error}"),
             }
         }
     }

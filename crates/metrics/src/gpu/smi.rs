@@ -90,11 +90,17 @@ pub fn from_smi_csv(text: &str) -> Result<Vec<GpuDevice>, GpuError> {
     let mut gpus = Vec::new();
     for line in lines {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        if cells.len() != header.len() {
-            // "Unable to determine the device handle for GPU ...: GPU is lost." takes the place of a row.
-            return Err(GpuError::Failed(line.to_owned()));
-        }
-        gpus.push(row(&header, &cells));
+        gpus.push(if cells.len() == header.len() {
+            row(&header, &cells)
+        } else {
+            // "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost." takes the place of a row; the
+            // other GPUs still have theirs.
+            let id = line
+                .split_whitespace()
+                .find(|word| word.contains(":") && word.contains('.'))
+                .unwrap_or("gpu?");
+            GpuDevice::unreadable(id.trim_end_matches(':'), line)
+        });
     }
     if gpus.is_empty() {
         return Err(GpuError::Failed("nvidia-smi printed a header and no GPU".into()));
@@ -219,11 +225,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_gpu_does_not_take_the_others_with_it() {
+        let gpus = from_smi_csv(
+            "index, uuid, utilization.gpu [%]\n0, GPU-1, 5 %\n\
+             Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.  Reboot the system to recover\n",
+        )
+        .unwrap();
+        assert_eq!((gpus[0].id.as_str(), gpus[0].why_unreadable()), ("GPU-1", None));
+        assert_eq!(gpus[1].id, "GPU0000:3B:00.0");
+        assert!(gpus[1].why_unreadable().is_some_and(|why| why.contains("GPU is lost")), "{:?}", gpus[1]);
+    }
+
+    #[test]
     fn words_instead_of_a_table_are_an_error_that_repeats_them() {
-        let lost = from_smi_csv(
-            "index, uuid\nUnable to determine the device handle for GPU0000:3B:00.0: GPU is lost.  Reboot the system\n",
-        );
-        assert!(matches!(&lost, Err(GpuError::Failed(why)) if why.contains("GPU is lost")), "{lost:?}");
         let none = from_smi_csv("No devices were found\n");
         assert!(matches!(&none, Err(GpuError::Absent(why)) if why == "No devices were found"), "{none:?}");
         let driver = from_smi_csv(
