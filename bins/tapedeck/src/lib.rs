@@ -1,5 +1,8 @@
 //! Shared pieces of the command line tools.
 pub mod common;
 pub mod console;
+pub mod doctor;
 pub mod signals;
+pub mod tape_engine;
+pub mod tapectl;
 pub mod tc03;

@@ -1,0 +1,36 @@
+//! Why `tapectl` gave up.
+
+use tapedeck_record::ExitCode;
+use tapedeck_tape::TapeError;
+use thiserror::Error as ThisError;
+
+/// Why `tapectl` gave up; each knows its exit code.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// A pool, a manifest or a recording.
+    #[error(transparent)]
+    Tape(#[from] TapeError),
+    /// Arguments that do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine lacks something.
+    #[error("{0}")]
+    Environment(String),
+    /// Standard output cannot be written to.
+    #[error("standard output: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl Error {
+    /// What the command answers.
+    #[must_use]
+    pub const fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Tape(error) if error.is_environment() => ExitCode::Environment,
+            Self::Tape(TapeError::TooFew { .. } | TapeError::Changed { .. }) => ExitCode::No,
+            Self::Tape(_) | Self::Usage(_) => ExitCode::Usage,
+            Self::Environment(_) | Self::Output(_) => ExitCode::Environment,
+        }
+    }
+}
