@@ -47,7 +47,7 @@ prop_compose! {
 
 prop_compose! {
     fn case()(
-        audio_ms in 1..20_000_u64,
+        audio_ms in 1..20_000_u32,
         mut messages in prop::collection::vec(a_message(), 0..25),
         final_after_ms in prop::option::of(0..5_000_u64),
         speech in prop::collection::vec((0..20_000_u32, 1..4_000_u32), 0..6),
@@ -57,11 +57,15 @@ prop_compose! {
     ) -> Case {
         messages.sort_by_key(|m| m.at_ns);
         let spoken: Vec<(u32, u32)> = speech.iter().map(|&(from, len)| (from, from + len)).collect();
-        let mut trace = trace(audio_ms, messages, final_after_ms.map(|ms| audio_ms + ms));
+        let mut trace = trace(
+            u64::from(audio_ms),
+            messages,
+            final_after_ms.map(|ms| u64::from(audio_ms) + ms),
+        );
         trace.chunk_ns = chunk_ms * MS;
         Case {
             trace,
-            meta: meta(u32::try_from(audio_ms).unwrap(), &spoken),
+            meta: meta(audio_ms, &spoken),
             rules: Rules::new(evidence, window_ms),
         }
     }
