@@ -1,9 +1,10 @@
 //! What must hold after every step of any run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use crate::faults::{Faults, Outage};
 use crate::model::Model;
 use crate::output::{Heard, Output, OutputKind, SessionId};
 use crate::params::{Params, SessionModel, StepCost};
@@ -54,6 +55,25 @@ fn params() -> impl Strategy<Value = Params> {
                 mm_cache,
                 ..Params::default()
             }
+        },
+    )
+}
+
+fn faults() -> impl Strategy<Value = Faults> {
+    let outage = || {
+        prop::option::of((0..6_000_u64, 1..4_000_u64))
+            .prop_map(|outage| outage.map(|(at_ms, for_ms)| Outage { at_ms, for_ms: Some(for_ms) }))
+    };
+    let share = || prop_oneof![Just(0.0), 0.0..1.0_f64];
+    (outage(), outage(), share(), share(), 0..500_u32, share()).prop_map(
+        |(crash, hang, mute_share, tail_lost_share, age_lag_ms_per_minute, prefix_hit_share)| Faults {
+            crash,
+            hang,
+            mute_share,
+            tail_lost_share,
+            age_lag_ms_per_minute,
+            prefix_hit_share,
+            ..Faults::default()
         },
     )
 }
@@ -203,6 +223,19 @@ proptest! {
         let (two, said_two, _) = play(&params, seed, &deeds);
         prop_assert_eq!(said_one, said_two);
         prop_assert_eq!(one.counters(), two.counters());
+    }
+
+    #[test]
+    fn an_ill_engine_keeps_its_books_too(params in params(), faults in faults(), deeds in deeds()) {
+        let (model, said, owed) = play(&Params { faults: faults.clone(), ..params }, 5, &deeds);
+        prop_assert!(said.is_sorted_by_key(|output| output.at_ns));
+        let over: BTreeSet<_> = said.iter().filter(|output| {
+            matches!(output.kind, OutputKind::Final { .. } | OutputKind::Failed(_))
+        }).map(|output| output.session).collect();
+        let unanswered = owed.keys().filter(|name| !over.contains(name)).count();
+        let open = model.counters().open_sessions as usize;
+        prop_assert_eq!(open, unanswered, "whoever gets no answer is mute and still there");
+        prop_assert!(faults.mute_share > 0.0 || open == 0);
     }
 
     #[test]

@@ -184,8 +184,7 @@ impl Params {
     /// # Errors
     /// The first parameter that is out of its range, with the rule it breaks.
     pub fn check(&self) -> Result<(), ParamError> {
-        let positive: [(&'static str, u64); 7] = [
-            ("window_ms", self.window_ms.into()),
+        let positive: [(&'static str, u64); 6] = [
             ("max_window_tokens", self.max_window_tokens.into()),
             ("max_model_len", self.max_model_len.into()),
             ("kv_blocks", self.kv_blocks.into()),
@@ -197,6 +196,10 @@ impl Params {
             if value == 0 {
                 return Err(ParamError { field, value: value.to_string(), rule: "must be at least 1" });
             }
+        }
+        if self.window_ms < 100 {
+            let value = self.window_ms.to_string();
+            return Err(ParamError { field: "window_ms", value, rule: "must be at least 100" });
         }
         if self.max_batched_tokens < self.max_num_seqs {
             let rule = "must be at least max_num_seqs, or some requests would never get a token";

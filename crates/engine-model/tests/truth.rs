@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use tapedeck_engine_model::truth::{
-    Balance, Family, Limit, Truth, TruthError, TruthRules, catalogue, long_tape, play_tier, short_tape,
-    true_capacity,
+    Balance, Family, Limit, TapeCall, Truth, TruthError, TruthRules, catalogue, long_tape, play_tier,
+    short_tape, true_capacity,
 };
 use tapedeck_engine_model::{Params, StepCost};
 
@@ -126,6 +126,30 @@ fn the_demo_breaks_between_two_tiers_of_the_usual_ladder() {
     // Clear of the limit on both sides, so that a ladder has something to find.
     assert!(below.rtf_p95.unwrap() < 0.4 && above.rtf_p95.unwrap() > 0.55);
     assert!(below.kv_p95.unwrap() < 0.5, "memory is not what stops it");
+}
+
+#[test]
+fn the_figures_of_one_caller_can_be_reckoned_by_hand() {
+    let step = StepCost {
+        base_ns: 10_000_000,
+        per_stream_ns: 1_000_000,
+        per_prefill_token_ns: 100_000,
+        per_context_token_ns: 0,
+    };
+    let params = Params { step, jitter: 0.0, ..Params::default() };
+    // Half a second of silence in each of two full windows, and half a window without any speech at the end.
+    let tape = [TapeCall { duration_ms: 5_000, speech: vec![(0, 1_500), (2_000, 3_500)] }];
+    let tier = play_tier(&params, 1, &tape, &short_rules(), 1, 0).unwrap();
+    // 35 prompt tokens, 4 of preface and 7 or 8 of text: 15 ms of intake, 14.5 ms for the first, 11 ms for each other.
+    let (first, second) = (15.0 + 14.5 + 10.0 * 11.0, 15.0 + 14.5 + 11.0 * 11.0);
+    // The last window has 22 prompt tokens (12 of audio) and no text.
+    let last = 15.0 + 13.2 + 3.0 * 11.0;
+    let near = |value: Option<f64>, ms: f64| (value.unwrap() - ms / 1e3).abs() < 1e-9;
+    assert_eq!(tier.calls, 3);
+    assert!(near(tier.ttft_p95_s, 15.0 + 14.5 + 4.0 * 11.0), "{tier:?}");
+    assert!(near(tier.final_p95_s, last), "{tier:?}");
+    // The silent window is owed only because it is the last.
+    assert!(near(tier.rtf_p95, (first + second + last) / 5.0), "{tier:?}");
 }
 
 #[test]
