@@ -60,7 +60,8 @@ enum Health {
 const MEDIA_ITEMS: u64 = 4_096;
 
 impl Model {
-    /// An idle instance at time 0. The seed decides the jitter of the steps and nothing else.
+    /// An idle instance at time 0. The seed decides the jitter of the steps, the noise of the card's memory and whom faults
+    /// hit, each by a stream of its own.
     ///
     /// # Errors
     /// When [`Params::check`] finds a parameter out of its range.

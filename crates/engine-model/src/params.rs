@@ -1,8 +1,9 @@
 //! What one instance can do, and what it costs: the knobs of the model.
 
+use serde::{Deserialize, Serialize};
+
 use crate::faults::Faults;
 use crate::vram::Vram;
-use serde::{Deserialize, Serialize};
 
 /// What an engine keeps of a session between two windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
