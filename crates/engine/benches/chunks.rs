@@ -38,7 +38,9 @@ fn audio(seed: u32) -> Bytes {
 
 /// One caller: sends at the pace of speech, reads whatever comes.
 async fn call(pipe: DuplexStream, pcm: Bytes) -> usize {
-    let Ok((socket, _)) = client_async_with_config("ws://engine/asr", pipe, Some(config())).await else { return 0 };
+    let Ok((socket, _)) = client_async_with_config("ws://engine/asr", pipe, Some(config())).await else {
+        return 0;
+    };
     let (mut sink, mut stream) = socket.split();
     let reader = tokio::spawn(async move {
         let mut read = 0;
@@ -61,11 +63,15 @@ async fn call(pipe: DuplexStream, pcm: Bytes) -> usize {
 
 /// Wall time per chunk, microseconds, and messages read.
 #[expect(clippy::disallowed_types, reason = "a bench measures the wall clock that a paused runtime hides")]
-fn measure<F>(tapes: &[Bytes], serve: impl FnOnce() -> Box<dyn FnMut(DuplexStream) -> F>) -> Option<(f64, usize)>
+fn measure<F>(
+    tapes: &[Bytes],
+    serve: impl FnOnce() -> Box<dyn FnMut(DuplexStream) -> F>,
+) -> Option<(f64, usize)>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().ok()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().ok()?;
     let begin = std::time::Instant::now();
     let read = runtime.block_on(async {
         let mut serve = serve();
@@ -88,7 +94,8 @@ where
 
 /// A WebSocket that throws everything away.
 async fn discard(pipe: DuplexStream) {
-    let Ok(mut socket): Result<WebSocketStream<_>, _> = accept_async_with_config(pipe, Some(config())).await else {
+    let Ok(mut socket): Result<WebSocketStream<_>, _> = accept_async_with_config(pipe, Some(config())).await
+    else {
         return;
     };
     while let Some(Ok(message)) = socket.next().await {
@@ -106,7 +113,13 @@ fn main() {
             .map(|pcm| KnownCall {
                 pcm: pcm.clone(),
                 segments: (0..18)
-                    .map(|n| (n * 10_000, n * 10_000 + 9_000, "a segment of ten words in nine seconds or so".into()))
+                    .map(|n| {
+                        (
+                            n * 10_000,
+                            n * 10_000 + 9_000,
+                            "a segment of ten words in nine seconds or so".into(),
+                        )
+                    })
                     .collect(),
                 speech: vec![(0, 180_000)],
             })
@@ -134,7 +147,9 @@ fn main() {
             })
         };
         let (known, unknown) = (engine(library.clone()), engine(Arc::default()));
-        for (what, figure) in [("bare", bare), ("engine, known calls", known), ("engine, unknown calls", unknown)] {
+        for (what, figure) in
+            [("bare", bare), ("engine, known calls", known), ("engine, unknown calls", unknown)]
+        {
             if let Some((us, read)) = figure {
                 let _ = writeln!(out, "{what}: {us:.2} us per chunk, {read} messages read");
             }

@@ -171,6 +171,12 @@ impl EngineHandle {
         self.core.counters().0
     }
 
+    /// WebSockets that are open, those in their closing handshake included.
+    #[must_use]
+    pub fn open_sockets(&self) -> u64 {
+        self.core.lock().sockets.active
+    }
+
     /// Finishes the calls that are open and takes no new ones.
     pub fn drain(&self) {
         let mut inner = self.core.lock();

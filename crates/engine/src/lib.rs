@@ -34,6 +34,7 @@ mod library;
 mod mischief;
 mod options;
 mod page;
+mod proxy;
 mod session;
 mod words;
 
@@ -42,4 +43,5 @@ pub use engine::{Engine, EngineHandle, State};
 pub use library::{KnownCall, Library};
 pub use mischief::{Mischief, MischiefError, Trouble};
 pub use options::{Bearer, Options, Refusal};
+pub use proxy::Proxy;
 pub use tapedeck_engine_model::{Counters, ParamError, Params};
