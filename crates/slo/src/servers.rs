@@ -24,11 +24,11 @@ fn pages<'a>(samples: &'a [Sample], name: &str, bounds: &Bounds) -> Vec<(f64, &'
     pages.split_off(first.min(pages.len()))
 }
 
-/// Hits / look-ups; no look-ups mean no hits only where the page says that the cache is off.
-fn hit_rate(setting: CacheSetting, queries: Option<CounterDelta>, hits: Option<CounterDelta>) -> Option<f64> {
+/// Hits / look-ups; no look-ups mean no hits only where the page says that the cache is off (and was read at all).
+fn hit_rate(off: bool, queries: Option<CounterDelta>, hits: Option<CounterDelta>) -> Option<f64> {
     match (queries, hits) {
         (Some(q), Some(h)) if q.delta > 0.0 => Some(h.delta / q.delta),
-        _ if setting == CacheSetting::Off => Some(0.0),
+        _ if off => Some(0.0),
         _ => None,
     }
 }
@@ -48,6 +48,7 @@ pub(crate) fn instance(samples: &[Sample], facts: &InstanceFacts, bounds: &Bound
         .iter()
         .filter(|s| s.source == facts.name && inside(s.at_s) && matches!(s.body, SampleBody::Gap { .. }))
         .count() as u64;
+    let off = |setting: CacheSetting| setting == CacheSetting::Off && !pages.is_empty();
     let mut kv = gauge(Metric::KvPool, &inside);
     let [prefix_queries, prefix_hits, mm_queries, mm_hits, preempted] =
         [Metric::PrefixQueries, Metric::PrefixHits, Metric::MmQueries, Metric::MmHits, Metric::Preemptions]
@@ -56,8 +57,8 @@ pub(crate) fn instance(samples: &[Sample], facts: &InstanceFacts, bounds: &Bound
         kv_pool_p95: percentile(&mut kv, 0.95),
         kv_pool_max: percentile(&mut kv, 1.0),
         preempt_delta: preempted.map(|d| d.delta),
-        prefix_hit_rate: hit_rate(facts.prefix_cache, prefix_queries, prefix_hits),
-        mm_hit_rate: hit_rate(facts.mm_cache, mm_queries, mm_hits),
+        prefix_hit_rate: hit_rate(off(facts.prefix_cache), prefix_queries, prefix_hits),
+        mm_hit_rate: hit_rate(off(facts.mm_cache), mm_queries, mm_hits),
         open_sessions_p50: percentile(&mut gauge(Metric::OpenSessions, &windowed), 0.5),
         scrapes: pages.iter().filter(|p| inside(p.0)).count() as u64,
         gaps,
