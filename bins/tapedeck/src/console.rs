@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tapedeck_cases::{Observer, Phase, Progress};
-use tapedeck_slo::{Limits, Spread, TierReport};
+use tapedeck_slo::{Limit, LimitResult, Limits, Spread, TierReport, Verdict};
 
 /// How progress is shown.
 #[derive(Debug)]
@@ -165,7 +165,27 @@ pub fn row(report: &TierReport) -> String {
         report.preempt_delta.map_or_else(dash, |n| format!("{n:.0}")),
         report.err_streams,
         report.calls_counted,
-        report.reasons.join("; "),
+        why(report),
     );
     line.trim_end().to_string()
+}
+
+/// The broken limits in a few words; the whole sentences are in `tiers.csv`.
+fn why(report: &TierReport) -> String {
+    let broken: Vec<String> = report.limits.iter().filter(|l| l.verdict.failed()).map(broke).collect();
+    match broken.is_empty() {
+        true if report.verdict == Verdict::Pass => String::new(),
+        true => report.reasons.first().cloned().unwrap_or_default(),
+        false => broken.join(", "),
+    }
+}
+
+fn broke(result: &LimitResult) -> String {
+    let LimitResult { limit, value, threshold, .. } = result;
+    match (limit, value) {
+        (Limit::Errors, Some(streams)) => format!("{streams:.0} streams errored"),
+        (Limit::Preemption, Some(n)) => format!("{n:.0} preemptions"),
+        (_, Some(value)) => format!("{} {value:.3} > {threshold}", limit.name()),
+        (_, None) => limit.name().to_string(),
+    }
 }

@@ -1,0 +1,174 @@
+//! What survives what: commits, kills, hand edits.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use tapedeck_record::{
+    CallMeta, CallRecord, Evidence, Outcome, OutcomeDetail, Sample, SampleBody, SpeechMap, Trace,
+};
+use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, read_run};
+use tapedeck_score::{Rules, Words, score};
+use tapedeck_slo::{Bounds, Limits, TierEvidence, TierReport, judge};
+
+const CONFIG: &str = "[load]\nchunk_ms = 100\n";
+
+fn info() -> RunInfo {
+    RunInfo { run_id: "run".into(), case: "tc03".into(), simulated: true, seed: 1, ..RunInfo::default() }
+}
+
+fn trace(stream: u32) -> Trace {
+    Trace {
+        stream,
+        seq: 0,
+        call: 0,
+        counted: true,
+        c0_ns: 0,
+        c1_ns: Some(1_000_000),
+        chunk_ns: 100_000_000,
+        audio_ns: 300_000_000,
+        tail_silence_ns: 0,
+        wake_late_us: vec![1100, 1200, 1300],
+        blocked_us: vec![10, 10, 10],
+        end_ns: Some(301_000_000),
+        messages: vec![],
+        final_ns: None,
+        final_kind: None,
+        done_ns: 400_000_000,
+        rtt_us: vec![],
+        instance: None,
+        violations: 0,
+        outcome: OutcomeDetail::plain(Outcome::FinalTimeout),
+    }
+}
+
+fn record(trace: &Trace) -> CallRecord {
+    let meta = CallMeta {
+        index: 0,
+        id: "a.wav".into(),
+        duration_ms: 300,
+        bucket_s: 30,
+        channel: None,
+        tags: Default::default(),
+        speech: SpeechMap::new(vec![(0, 300).into()]),
+    };
+    score(trace, &meta, &Rules::new(Evidence::Position, None), &Words::default())
+}
+
+fn report(streams: u32) -> TierReport {
+    let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 1.0, window_to_s: 2.0, drain_to_s: 3.0 };
+    judge(&TierEvidence::new(streams, "A", &[], bounds), &Limits::default())
+}
+
+fn play(dir: &mut RunDir, step: &str, streams: u32, partial: bool) {
+    let mut writer = dir.begin(step).unwrap();
+    for stream in 0..streams {
+        let trace = trace(stream);
+        writer.call(&record(&trace), &trace).unwrap();
+    }
+    let gap = Sample { at_s: 1.0, source: "inst1".into(), body: SampleBody::Gap { why: "refused".into() } };
+    writer.sample(&gap).unwrap();
+    assert_eq!(writer.wake_late_p99_us(), Some(1300));
+    dir.commit(writer, report(streams), partial).unwrap();
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    fs::read_to_string(path).unwrap().lines().map(str::to_string).collect()
+}
+
+#[test]
+fn a_committed_step_can_be_read_by_anybody() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    dir.event(&Event { at_s: 0.5, step: None, what: "begin".into(), detail: None }).unwrap();
+    play(&mut dir, "N003", 3, false);
+
+    let run = tmp.path().join("run");
+    assert_eq!(lines(&run.join("calls.jsonl")).len(), 3);
+    assert_eq!(lines(&run.join("series.jsonl")).len(), 1);
+    assert_eq!(lines(&run.join("events.jsonl")).len(), 1);
+    assert_eq!(lines(&run.join("ladder.csv")).len(), 2);
+    let mut raw = String::new();
+    let packed = fs::File::open(run.join("trace/N003.jsonl.gz")).unwrap();
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut raw).unwrap();
+    let back: Vec<Trace> = raw.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(back, [trace(0), trace(1), trace(2)]);
+    assert!(fs::read_to_string(run.join("hdr/N003.hlog")).unwrap().contains("wake_late_us"));
+    // Every row has as many cells as the header.
+    let tiers = lines(&run.join("tiers.csv"));
+    assert_eq!(tiers[0].split(',').count(), tiers[1].split(',').count());
+}
+
+#[test]
+fn what_was_not_committed_is_cut_off_when_the_run_is_taken_up() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut dir, "N003", 3, false);
+    let run = dir.path().to_path_buf();
+    drop(dir);
+    // As a kill in the middle of a commit leaves it: data appended, the journal line half written.
+    for (file, text) in [("calls.jsonl", "{\"step\":\"N006\""), ("steps.jsonl", "{\"step\":\"N006\",\"par")] {
+        OpenOptions::new().append(true).open(run.join(file)).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+    let mut dir = RunDir::resume(&run, CONFIG).unwrap();
+    assert!(dir.finished("N003").is_some());
+    assert!(dir.finished("N006").is_none());
+    play(&mut dir, "N006", 6, false);
+    assert_eq!(lines(&run.join("calls.jsonl")).len(), 9);
+    assert_eq!(lines(&run.join("ladder.csv")).len(), 3);
+    let (_, steps) = read_run(&run).unwrap();
+    assert_eq!(steps.iter().map(|s| s.step.as_str()).collect::<Vec<_>>(), ["N003", "N006"]);
+}
+
+#[test]
+fn a_partial_step_stands_until_its_repetition_replaces_it() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut dir, "N003", 3, true);
+    assert!(dir.finished("N003").is_none());
+    assert!(lines(&dir.path().join("ladder.csv"))[1].contains("partial"));
+    play(&mut dir, "N003", 3, false);
+    let ladder = lines(&dir.path().join("ladder.csv"));
+    assert_eq!(ladder.len(), 2);
+    assert!(!ladder[1].contains("partial"));
+}
+
+#[test]
+fn two_processes_cannot_write_one_run() {
+    let tmp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    assert!(matches!(RunDir::resume(dir.path(), CONFIG), Err(RunDirError::Busy { .. })));
+}
+
+#[test]
+fn a_second_run_of_the_same_name_gets_its_own_folder() {
+    let tmp = tempfile::tempdir().unwrap();
+    let first = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    let second = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    assert_ne!(first.path(), second.path());
+    assert_eq!(second.info().run_id, "run-2");
+}
+
+#[test]
+fn resuming_refuses_other_settings_and_other_folders() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut dir, "N003", 3, false);
+    let run = dir.path().to_path_buf();
+    drop(dir);
+    let other = RunDir::resume(&run, "[load]\nchunk_ms = 160\n").unwrap_err();
+    assert!(other.to_string().contains("chunk_ms = 160"), "{other}");
+    assert!(matches!(RunDir::resume(tmp.path(), CONFIG), Err(RunDirError::NotARun { .. })));
+}
+
+#[test]
+fn an_edited_journal_is_named_by_line() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut dir, "N003", 3, false);
+    let run = dir.path().to_path_buf();
+    drop(dir);
+    fs::write(run.join("steps.jsonl"), "not json\n").unwrap();
+    let error = read_run(&run).unwrap_err();
+    assert!(matches!(error, RunDirError::BadLine { line: 1, .. }), "{error}");
+}
