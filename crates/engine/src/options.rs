@@ -10,7 +10,8 @@ pub enum Refusal {
     /// HTTP 503 instead of the upgrade.
     #[default]
     Handshake,
-    /// The upgrade succeeds, then an error message says "too many sessions" and the socket closes with 1013.
+    /// The upgrade succeeds, then a message of type `busy` says "too many sessions" and the socket closes with
+    /// 1013.
     Message,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Every message carries the whole text of the call so far and the audio position that it covers:
 //! `{"type":"partial","text":"good morning","audio_ms":2000,"instance":"inst1"}`; after the end one `final`
-//! and the close code 1000. Errors are `{"type":"error","error":"..."}`.
+//! and the close code 1000. Errors are `{"type":"error","message":"..."}`, and a full engine may say
+//! `{"type":"busy","message":"too many sessions ..."}`.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -55,7 +56,7 @@ struct Says<'a> {
 struct Complains<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    error: &'a str,
+    message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instance: Option<&'a str>,
 }
@@ -91,7 +92,7 @@ pub(crate) async fn turn_away<IO>(mut socket: WebSocketStream<IO>, why: &str)
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
-    let complaint = json(&Complains { kind: "error", error: why, instance: None });
+    let complaint = json(&Complains { kind: "busy", message: why, instance: None });
     if timeout(WRITE_TIMEOUT, socket.send(Message::Text(complaint))).await.is_ok_and(|sent| sent.is_ok()) {
         close(socket, CloseCode::Again, "too many sessions").await;
     }
@@ -361,8 +362,8 @@ impl<'a> Conversation<'a> {
         json(&Says { kind, text, audio_ms, instance: &self.seat.core.options.name })
     }
 
-    fn complaint<'t>(&'t self, error: &'t str) -> Complains<'t> {
-        Complains { kind: "error", error, instance: Some(&self.seat.core.options.name) }
+    fn complaint<'t>(&'t self, message: &'t str) -> Complains<'t> {
+        Complains { kind: "error", message, instance: Some(&self.seat.core.options.name) }
     }
 }
 

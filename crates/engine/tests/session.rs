@@ -115,8 +115,8 @@ async fn a_full_engine_can_refuse_in_words() {
     let _first = open(&engine).await.unwrap();
     let second = open(&engine).await.unwrap();
     let heard = listen(second, Instant::now()).await;
-    assert_eq!((heard.kinds(), heard.code), (vec!["error"], Some(1013)));
-    assert!(heard.messages[0].json["error"].as_str().unwrap().contains("too many sessions"));
+    assert_eq!((heard.kinds(), heard.code), (vec!["busy"], Some(1013)));
+    assert!(heard.messages[0].json["message"].as_str().unwrap().contains("too many sessions"));
     assert_eq!(engine.counters().open_sessions, 1);
 }
 

@@ -1,0 +1,294 @@
+//! The real `tape-engine`, started as its users start it: addresses, balancing, draining, exit codes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Longer than anything here takes; a hang fails instead of hanging the suite.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A running `tape-engine`, killed when dropped.
+struct Server {
+    child: Child,
+    ready: Value,
+}
+
+impl Server {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tape-engine"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        Self { child, ready }
+    }
+
+    fn instances(&self) -> Vec<&str> {
+        self.ready["instances"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect()
+    }
+
+    fn balancer(&self) -> &str {
+        self.ready["balancer"].as_str().unwrap()
+    }
+
+    fn terminate(&self) {
+        let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+
+    fn wait(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.set_write_timeout(Some(LIMIT)).unwrap();
+    stream
+}
+
+/// Whole response to a GET.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = connect(address);
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// A WebSocket client just good enough: every frame is masked with zeros, which changes nothing.
+struct Call(BufReader<TcpStream>);
+
+impl Call {
+    /// The call, or the status line with which it was refused.
+    fn open(address: &str, header: &str) -> Result<Self, String> {
+        let mut stream = connect(address);
+        write!(
+            stream,
+            "GET /asr HTTP/1.1\r\nhost: {address}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+             sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n{header}\r\n"
+        )
+        .unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut status = String::new();
+        reader.read_line(&mut status).unwrap();
+        if !status.contains(" 101 ") {
+            return Err(status);
+        }
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+        }
+        Ok(Self(reader))
+    }
+
+    fn send(&mut self, opcode: u8, payload: &[u8]) {
+        let length = u16::try_from(payload.len()).unwrap();
+        let mut frame = vec![0x80 | opcode, 0x80 | 126];
+        frame.extend(length.to_be_bytes());
+        frame.extend([0; 4]);
+        frame.extend(payload);
+        self.0.get_mut().write_all(&frame).unwrap();
+    }
+
+    fn say(&mut self, pcm: &[u8]) {
+        pcm.chunks(3_200).for_each(|chunk| self.send(2, chunk));
+    }
+
+    /// Ends the call and reads every message up to the close frame, whose code is the second answer.
+    fn finish(mut self) -> (Vec<Value>, u16) {
+        self.send(1, b"{\"type\":\"end\"}");
+        let mut messages = Vec::new();
+        loop {
+            let mut head = [0; 2];
+            self.0.read_exact(&mut head).unwrap();
+            let length = match head[1] {
+                126 => {
+                    let mut length = [0; 2];
+                    self.0.read_exact(&mut length).unwrap();
+                    usize::from(u16::from_be_bytes(length))
+                }
+                short => usize::from(short),
+            };
+            let mut payload = vec![0; length];
+            self.0.read_exact(&mut payload).unwrap();
+            match head[0] & 0x0f {
+                1 => messages.push(serde_json::from_slice(&payload).unwrap()),
+                8 => return (messages, u16::from_be_bytes([payload[0], payload[1]])),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Half a second of a loud tone.
+fn tone() -> Vec<u8> {
+    (0..8_000_u32).flat_map(|n| (if n / 20 % 2 == 0 { 8_000_i16 } else { -8_000 }).to_le_bytes()).collect()
+}
+
+/// Name of the instance that answers a short call.
+fn who_answers(address: &str) -> String {
+    let mut call = Call::open(address, "").unwrap();
+    call.say(&tone());
+    let (messages, code) = call.finish();
+    assert_eq!(code, 1000);
+    messages.last().unwrap()["instance"].as_str().unwrap().to_owned()
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
+#[test]
+fn three_instances_behind_a_balancer_take_calls_in_turn() {
+    let server = Server::start(&["--instances", "3", "--balancer", "127.0.0.1:0"]);
+    assert_eq!(server.ready["simulated"], true);
+    assert_eq!(server.instances().len(), 3);
+    for address in server.instances() {
+        assert!(get(address, "/health").starts_with("HTTP/1.1 200"));
+        assert!(get(address, "/metrics").contains("\ntapedeck_simulated 1.0\n"));
+    }
+    let answers: Vec<_> = (0..6).map(|_| who_answers(server.balancer())).collect();
+    assert_eq!(answers, ["inst1", "inst2", "inst3", "inst1", "inst2", "inst3"]);
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[test]
+fn a_process_each_behind_a_balancer_process() {
+    let first = Server::start(&["--instances", "1", "--first", "4"]);
+    let second = Server::start(&["--instances", "1", "--first", "5", "--name", "node-"]);
+    let backends = format!("{},{}", first.instances()[0], second.instances()[0]);
+    let balancer = Server::start(&["--balance", &backends]);
+    let mut answers: Vec<_> = (0..4).map(|_| who_answers(balancer.balancer())).collect();
+    answers.sort();
+    assert_eq!(answers, ["inst4", "inst4", "node-5", "node-5"]);
+    drop(first); // killed, not asked
+    for _ in 0..3 {
+        assert_eq!(who_answers(balancer.balancer()), "node-5");
+    }
+    balancer.terminate();
+    assert_eq!(balancer.wait().code(), Some(0));
+}
+
+#[test]
+fn a_terminated_engine_lets_its_call_finish() {
+    let server = Server::start(&["--instances", "1"]);
+    let address = server.instances()[0].to_owned();
+    let mut call = Call::open(&address, "").unwrap();
+    call.say(&tone());
+    server.terminate();
+    while !get(&address, "/health").starts_with("HTTP/1.1 503") {
+        std::thread::yield_now();
+    }
+    assert!(Call::open(&address, "").err().unwrap().contains(" 503 "));
+    let (messages, code) = call.finish();
+    assert_eq!((messages.last().unwrap()["type"].as_str(), code), (Some("final"), 1000));
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[test]
+fn calls_that_do_not_finish_in_time_are_cut_and_the_exit_code_says_so() {
+    let server = Server::start(&["--instances", "1", "--drain-s", "0"]);
+    let _call = Call::open(server.instances()[0], "").unwrap();
+    while !get(server.instances()[0], "/metrics").contains("\nvllm:websocket_connections_active 1.0\n") {
+        std::thread::yield_now();
+    }
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(130));
+}
+
+#[test]
+fn a_tape_gives_the_engine_its_words() {
+    let (tape, pool) = (fixtures().join("tapes/tape-a-tenth.json"), fixtures().join("pool-tenth"));
+    let (tape, pool) = (tape.to_str().unwrap(), pool.to_str().unwrap());
+    let params = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(params.path(), "[degradation]\nbase = 0.0\nworst = 0.0\n").unwrap();
+    let params = params.path().to_str().unwrap();
+    let server = Server::start(&["--instances", "1", "--tape", tape, "--pool", pool, "--params", params]);
+
+    let loaded = tapedeck_tape::Tape::load(Path::new(tape), Path::new(pool)).unwrap();
+    let known = loaded.calls.iter().find(|c| c.reference.is_some()).unwrap();
+    let mut call = Call::open(server.instances()[0], "").unwrap();
+    call.say(&known.pcm);
+    let (messages, code) = call.finish();
+    let words: Vec<_> = messages.last().unwrap()["text"].as_str().unwrap().split_whitespace().collect();
+    let spoken: Vec<_> = known.reference.as_ref().unwrap().text.split_whitespace().collect();
+    assert_eq!((words, code), (spoken, 1000));
+}
+
+#[test]
+fn a_token_from_the_environment_is_asked_of_callers() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tape-engine"));
+    command.args(["--instances", "1", "--token-env", "TAPE_ENGINE_TEST_UNSET"]);
+    let refused = command.output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+
+    // PATH is set everywhere; any variable will do as a token.
+    let server = Server::start(&["--instances", "1", "--token-env", "PATH"]);
+    let address = server.instances()[0];
+    assert!(Call::open(address, "").err().unwrap().contains(" 401 "));
+    let token = format!("authorization: Bearer {}\r\n", std::env::var("PATH").unwrap());
+    assert!(Call::open(address, &token).is_ok());
+}
+
+#[test]
+fn mischief_and_refusal_are_had_for_the_asking() {
+    let server = Server::start(&["--instances", "1", "--mischief", "handshake:500/2"]);
+    let address = server.instances()[0];
+    assert!(Call::open(address, "").err().unwrap().contains(" 500 "));
+    assert_eq!(who_answers(address), "inst1");
+
+    let params = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(params.path(), "max_sessions = 0\n").unwrap();
+    let params = params.path().to_str().unwrap();
+    let full = Server::start(&["--instances", "1", "--params", params, "--refusal", "message"]);
+    let (messages, code) = Call::open(full.instances()[0], "").unwrap().finish();
+    assert_eq!((messages[0]["type"].as_str(), code), (Some("busy"), 1013));
+}
+
+/// Runs it with arguments that must not work; gives exit code and words.
+fn fails(args: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tape-engine")).args(args).output().unwrap();
+    assert!(output.stdout.is_empty());
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn what_is_wrong_is_said_with_the_right_exit_code() {
+    let params = tempfile::NamedTempFile::new().unwrap();
+    let path = params.path().to_str().unwrap();
+    for (text, words) in [("windows_ms = 5000\n", "window_ms"), ("window_ms = 0\n", "at least 1")] {
+        std::fs::write(params.path(), text).unwrap();
+        let (code, said) = fails(&["--params", path]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(words) && said.contains(path), "{said}");
+    }
+    let (code, said) = fails(&["--mischief", "sulk:1"]);
+    assert!(code == Some(2) && said.contains("slow-reader:MS"), "{said}");
+    let (code, said) = fails(&["--tape", "nowhere.json", "--pool", "."]);
+    assert!(code == Some(2) && said.contains("nowhere.json"), "{said}");
+
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, said) = fails(&["--instances", "1", "--listen", &address]);
+    assert!(code == Some(3) && said.contains(&address), "{said}");
+}
