@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tapedeck_metrics::{EngineKind, fetch_page};
 use tapedeck_transport::{Connector, Endpoint, GetLimits, HttpError, Secret, http_get};
 use thiserror::Error;
@@ -117,12 +118,15 @@ pub async fn wait_healthy(
     let end = start + rules.timeout;
     let mut tick = start;
     loop {
-        let mut down = Vec::new();
-        for instance in instances {
-            if let Health::Down { why } = health(connector, instance, rules.limits).await {
-                down.push((instance.name.clone(), why));
-            }
-        }
+        let asked = instances.iter().map(|instance| health(connector, instance, rules.limits));
+        let down: Vec<_> = instances
+            .iter()
+            .zip(join_all(asked).await)
+            .filter_map(|(instance, health)| match health {
+                Health::Down { why } => Some((instance.name.clone(), why)),
+                Health::Up | Health::Unknown => None,
+            })
+            .collect();
         if down.is_empty() {
             return Ok(start.elapsed());
         }

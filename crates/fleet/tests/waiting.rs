@@ -15,6 +15,9 @@ use tokio::time::Instant;
 /// What a fake server does with one question: a status and a body, or nothing at all.
 type Answer = Option<(&'static str, String)>;
 
+/// A body that is never sent.
+const SILENT: &str = "silent";
+
 fn ok(body: &str) -> Answer {
     Some(("200 OK", body.to_owned()))
 }
@@ -59,6 +62,9 @@ impl Connector for Fake {
                     if theirs.read_buf(&mut asked).await.unwrap_or(0) == 0 {
                         return;
                     }
+                }
+                if body == SILENT {
+                    std::future::pending::<()>().await;
                 }
                 let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
                 let _ = theirs.write_all(head.as_bytes()).await;
@@ -126,6 +132,16 @@ async fn waiting_for_health_gives_up_and_says_for_whom() {
     assert!(start.elapsed() <= rules.timeout);
     assert_eq!(error.down.len(), 1);
     assert!(error.to_string().contains("b (cannot connect"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_instances_are_asked_at_the_same_time() {
+    let fake = Fake::new(&[("/a/health", vec![ok(SILENT)]), ("/b/health", vec![ok(SILENT)])]);
+    let rules = WaitRules { timeout: Duration::from_secs(6), ..WaitRules::default() };
+    let start = Instant::now();
+    let error = wait_healthy(&fake, &[vllm("a"), vllm("b")], rules, |_| ()).await.unwrap_err();
+    // One round of 5 s each way, then a second one that begins before the limit.
+    assert_eq!((error.down.len(), start.elapsed()), (2, Duration::from_secs(10)));
 }
 
 #[tokio::test(start_paused = true)]

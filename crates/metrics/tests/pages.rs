@@ -217,3 +217,44 @@ fn g01_what_a_gpu_does_not_tell_is_not_zero() {
     assert_eq!(gpu.not_available["utilisation"], "N/A");
     assert_eq!(gpu.not_available["memory_used_bytes"], "Insufficient Permissions");
 }
+
+/// The names that each era of vLLM prints, and what of ours is then missing.
+#[test]
+fn every_era_of_vllm_is_read() {
+    let v0 = "num_requests_running num_requests_waiting gpu_cache_usage_perc gpu_prefix_cache_hit_rate \
+              num_preemptions_total prompt_tokens_total generation_tokens_total request_success_total \
+              cpu_cache_usage_perc num_requests_swapped cpu_prefix_cache_hit_rate";
+    let v0_8 = "num_requests_running num_requests_waiting gpu_cache_usage_perc gpu_prefix_cache_queries_total \
+                gpu_prefix_cache_hits_total num_preemptions_total prompt_tokens_total generation_tokens_total \
+                request_success_total";
+    let v0_9 = "num_requests_running num_requests_waiting kv_cache_usage_perc gpu_cache_usage_perc \
+                prefix_cache_queries_total prefix_cache_hits_total gpu_prefix_cache_queries_total \
+                gpu_prefix_cache_hits_total num_preemptions_total prompt_tokens_total generation_tokens_total \
+                request_success_total";
+    let v0_11 = "num_requests_running num_requests_waiting kv_cache_usage_perc prefix_cache_queries_total \
+                 prefix_cache_hits_total mm_cache_queries_total mm_cache_hits_total num_preemptions_total \
+                 prompt_tokens_total generation_tokens_total request_success_total";
+    let v0_18 = format!("{v0_11} websocket_connections_active");
+    let v0_20 = format!("{v0_18} num_requests_waiting_by_reason{{reason=\"capacity\"}}");
+    let v0_32 = format!("{v0_20} admission_rejections_total");
+    let none: [&str; 0] = [];
+    let late = ["waiting_capacity", "open_sessions", "mm_queries", "mm_hits", "refused"];
+    for (era, names, missing) in [
+        ("V0", v0, &late[..]),
+        ("0.8", v0_8, &late),
+        ("0.9", v0_9, &late),
+        ("0.11", v0_11, &["waiting_capacity", "open_sessions", "refused"]),
+        ("0.18", &v0_18, &["waiting_capacity", "refused"]),
+        ("0.20", &v0_20, &["refused"]),
+        ("0.32", &v0_32, &none),
+    ] {
+        let page: String = names.split_whitespace().map(|name| format!("vllm:{name} 0.5\n")).collect();
+        let understood = understand(&parse(&page), EngineKind::Vllm);
+        let histograms = ["ttft", "e2e", "queue", "inference", "prefill", "decode"];
+        let found: Vec<_> = understood.missing.iter().map(|missing| missing.what.as_str()).collect();
+        let found: Vec<_> = found.into_iter().filter(|what| !histograms.contains(what)).collect();
+        assert_eq!(found, missing, "{era}");
+        // An old and a new name side by side are one metric, not two.
+        assert!(understood.scrape.values.values().all(|value| (value - 0.5).abs() < 1e-12), "{era}");
+    }
+}
