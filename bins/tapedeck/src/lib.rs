@@ -4,5 +4,7 @@ pub mod console;
 pub mod doctor;
 pub mod signals;
 pub mod tape_engine;
+pub mod tape_erlang;
+pub mod tape_wer;
 pub mod tapectl;
 pub mod tc03;

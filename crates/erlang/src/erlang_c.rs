@@ -130,6 +130,17 @@ pub fn traffic_for_service_level(lines: u64, target: f64, within: f64) -> Result
     Ok(most_traffic(n, ln_1p(-target), |a| ln_late(n, a, within)))
 }
 
+/// Most traffic, in Erlang, at which the mean wait of all calls is at most `wait` mean call lengths.
+///
+/// # Errors
+///
+/// No lines, or a wait that is not positive and finite.
+pub fn traffic_for_mean_wait(lines: u64, wait: f64) -> Result<f64, ErlangError> {
+    let n = error::lines(lines)?;
+    let wait = error::positive("mean wait (mean call lengths)", wait)?;
+    Ok(most_traffic(n, ln(wait), |a| ln_raw(n, a) - ln(n - a)))
+}
+
 fn checked(traffic_erl: f64, lines: u64) -> Result<(f64, f64), ErlangError> {
     let (a, n) = (error::traffic(traffic_erl)?, error::lines(lines)?);
     if a < n { Ok((n, a)) } else { Err(ErlangError::Unstable { traffic: a, lines }) }
