@@ -1,37 +1,42 @@
 //! How a run is ended.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// How far a run has got towards its end. Only ever moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub(crate) enum Phase {
     /// Streams play call after call.
-    Playing,
+    Playing = 0,
     /// Streams finish the call they are in.
-    Stopping,
+    Stopping = 1,
     /// Calls end now.
-    Cut,
+    Cut = 2,
 }
 
 /// A handle that ends a run. Clones end the same run; one control serves one run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Control {
-    phase: Arc<watch::Sender<Phase>>,
+    shared: Arc<Shared>,
 }
 
-impl Default for Control {
-    fn default() -> Self {
-        Self::new()
-    }
+#[derive(Debug, Default)]
+struct Shared {
+    phase: AtomicU8,
+    /// Wakes whoever waits in the order in which they began to wait: a rehearsal must not depend on chance.
+    changed: Notify,
 }
 
 impl Control {
     /// A handle for a run that is about to begin.
     #[must_use]
     pub fn new() -> Self {
-        Self { phase: Arc::new(watch::Sender::new(Phase::Playing)) }
+        Self::default()
     }
 
     /// Streams finish the call they are in and place no other; what still goes on after the plan's drain
@@ -46,42 +51,48 @@ impl Control {
     }
 
     fn advance(&self, to: Phase) {
-        self.phase.send_if_modified(|phase| {
-            let forward = *phase < to;
-            if forward {
-                *phase = to;
+        if self.shared.phase.fetch_max(to as u8, Ordering::AcqRel) < to as u8 {
+            self.shared.changed.notify_waiters();
+        }
+    }
+
+    pub(crate) fn is(&self, phase: Phase) -> bool {
+        self.shared.phase.load(Ordering::Acquire) >= phase as u8
+    }
+
+    /// Waits until the run has reached a phase.
+    pub(crate) async fn reached(&self, phase: Phase) {
+        while !self.is(phase) {
+            let mut changed = std::pin::pin!(self.shared.changed.notified());
+            // Listen first, look again after: nothing can slip through in between.
+            changed.as_mut().enable();
+            if self.is(phase) {
+                return;
             }
-            forward
-        });
-    }
-
-    pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
-        self.phase.subscribe()
-    }
-
-    pub(crate) fn phase(&self) -> Phase {
-        *self.phase.borrow()
-    }
-}
-
-/// Waits until the run has reached a phase.
-pub(crate) async fn reached(mut watch: watch::Receiver<Phase>, phase: Phase) {
-    if watch.wait_for(|now| *now >= phase).await.is_err() {
-        // Nobody is left who could end the run: it ends by itself.
-        std::future::pending::<()>().await;
+            changed.await;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
 
-    #[test]
-    fn a_run_only_moves_towards_its_end() {
+    #[tokio::test]
+    async fn a_run_only_moves_towards_its_end() {
         let control = Control::new();
-        assert_eq!(control.phase(), Phase::Playing);
-        control.clone().cut();
+        let mut stopping = std::pin::pin!(control.reached(Phase::Stopping));
+        let mut cut = std::pin::pin!(control.reached(Phase::Cut));
+        assert!(stopping.as_mut().now_or_never().is_none());
+        assert!(cut.as_mut().now_or_never().is_none());
+        control.clone().stop();
+        assert!(stopping.as_mut().now_or_never().is_some());
+        assert!(cut.as_mut().now_or_never().is_none());
+        control.cut();
         control.stop();
-        assert_eq!(control.phase(), Phase::Cut);
+        assert!(cut.as_mut().now_or_never().is_some());
+        assert!(control.is(Phase::Cut));
+        control.reached(Phase::Stopping).await;
     }
 }

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     call::Stage,
-    control::{Control, Phase, reached},
+    control::{Control, Phase},
     deck::Deck,
     plan::Plan,
     site::{Played, Site},
@@ -93,7 +93,7 @@ pub async fn run(
     }
     drop(out);
 
-    let mut stopping = pin!(reached(control.watch(), Phase::Stopping));
+    let mut stopping = pin!(control.reached(Phase::Stopping));
     let mut drained_by = None;
     loop {
         tokio::select! {
@@ -117,7 +117,7 @@ pub async fn run(
             },
         }
     }
-    summary.cut |= control.phase() >= Phase::Cut;
+    summary.cut |= control.is(Phase::Cut);
     summary
 }
 

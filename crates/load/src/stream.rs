@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     call::{Stage, Turn, play},
-    control::{Control, Phase, reached},
+    control::{Control, Phase},
     site::Played,
     talk::since,
 };
@@ -62,8 +62,8 @@ pub(crate) async fn caller(
     let plan = &stage.plan;
     let calls = stage.deck.calls();
     let mut sum = StreamSum::default();
-    let mut stop = pin!(reached(control.watch(), Phase::Stopping));
-    let mut cut = pin!(reached(control.watch(), Phase::Cut));
+    let mut stop = pin!(control.reached(Phase::Stopping));
+    let mut cut = pin!(control.reached(Phase::Cut));
     let mut timer = pin!(sleep(std::time::Duration::ZERO));
     let opens = start + plan.opens_after();
     let mut window = u64::from(plan.loops) * u64::try_from(calls.len()).unwrap_or(u64::MAX);
@@ -77,7 +77,7 @@ pub(crate) async fn caller(
                 () = sleep_until(begin) => {}
             }
         }
-        if control.phase() >= Phase::Stopping {
+        if control.is(Phase::Stopping) {
             break;
         }
         let at = (usize::try_from(k).unwrap_or(0) + usize::try_from(seq).unwrap_or(0)) % calls.len().max(1);
