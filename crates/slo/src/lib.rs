@@ -1,4 +1,32 @@
 //! Limits, tier verdicts and N*, decided from records alone.
+//!
+//! A tier is judged from its calls, the samples of its servers and what is known of our own client; a ladder of
+//! judged tiers has one capacity, with a state that says how far it can be trusted. Everything here is a pure
+//! function: the same records give the same answer, years later.
+//!
+//! ```
+//! use tapedeck_record::CallRecord;
+//! use tapedeck_slo::{Bounds, Limits, TierEvidence, TierReport, capacity, judge, ladder_row};
+//!
+//! fn tier(streams: u32, calls: &[CallRecord], bounds: Bounds) -> TierReport {
+//!     let mut evidence = TierEvidence::new(streams, "Tape-A", calls, bounds);
+//!     evidence.wake_late_p99_ms = Some(1.3); // without it nothing shows that audio was sent in time
+//!     judge(&evidence, &Limits::default())
+//! }
+//!
+//! let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 120.0, window_to_s: 600.0, drain_to_s: 640.0 };
+//! let report = tier(3, &[], bounds);
+//! assert_eq!(report.verdict.name(), "unknown"); // no call was counted: never a silent pass
+//! assert!(ladder_row(&report, &[]).starts_with("3,Tape-A,,,"));
+//! assert_eq!(capacity(&[report], &Limits::default()).display(), "undecided");
+//! ```
+//!
+//! Read on in [`judge()`] (the order in which a tier is judged), [`report`] (all that is known of a judged tier),
+//! [`mod@capacity`] (N*, refinement, the end of a ladder), [`live`] (what ends a tier while it runs), [`plan`] (how many
+//! calls a verdict needs), [`repeat`], [`mod@leak`] and [`mod@recovery`].
+//!
+//! Limits: intervals assume that streams are independent of each other; a tier of one stream has only its order
+//! statistics. Stationarity needs at least four blocks of a minute.
 
 pub mod capacity;
 pub mod evidence;

@@ -229,3 +229,52 @@ impl Limits {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_the_documented_ones_and_usable() {
+        let limits = Limits::default();
+        assert_eq!(limits.check(), Ok(()));
+        let figures = [
+            limits.ttft_p95_s,
+            limits.rtf_p95,
+            limits.final_p95_s,
+            limits.kv_pool_p95,
+            limits.wake_late_p99_ms,
+            limits.loadgen_cpu_share,
+            limits.cache_hit_rate,
+            limits.error_abort_share,
+            limits.safety_factor,
+            limits.quality_points,
+        ];
+        let shown = figures.map(|f| f.to_string()).join(" ");
+        assert_eq!(shown, "1 0.5 2 0.98 10 0.5 0.01 0.05 0.7 1");
+        assert_eq!(limits.ttft_basis, TtftBasis::Wire);
+        assert_eq!(serde_json::from_str::<Limits>("{}").unwrap(), limits);
+    }
+
+    #[test]
+    fn a_part_can_be_set_and_a_typo_is_refused() {
+        let limits: Limits =
+            serde_json::from_str(r#"{"ttft_basis": "window", "live": {"min_calls": 5}}"#).unwrap();
+        assert_eq!((limits.ttft_basis, limits.live.min_calls), (TtftBasis::Window, 5));
+        let refused = serde_json::from_str::<Limits>(r#"{"ttft_p95": 3}"#).unwrap_err().to_string();
+        assert!(refused.contains("unknown field `ttft_p95`") && refused.contains("ttft_p95_s"), "{refused}");
+    }
+
+    #[test]
+    fn values_that_make_no_sense_are_named() {
+        let wrong = Limits { rtf_p95: 0.0, ..Limits::default() };
+        assert_eq!(wrong.check().unwrap_err().key, "rtf_p95");
+        let wrong = Limits { safety_factor: 1.5, ..Limits::default() };
+        assert!(wrong.check().unwrap_err().to_string().contains("a share between 0 and 1"));
+        let wrong = Limits { ttft_p95_s: f64::NAN, ..Limits::default() };
+        assert!(wrong.check().is_err());
+        let mut wrong = Limits::default();
+        wrong.stationarity.alpha = 1.0;
+        assert_eq!(wrong.check().unwrap_err().key, "stationarity.alpha");
+    }
+}

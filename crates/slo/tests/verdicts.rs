@@ -289,7 +289,7 @@ fn the_first_text_limit_follows_its_basis() {
     let window = on(TtftBasis::Window);
     assert_eq!(window.verdict, Verdict::Pass);
     assert_eq!(window.ttft, window.ttft_window);
-    assert_eq!(window.ttft_wire.unwrap().max, 6.0);
+    assert!((window.ttft_wire.unwrap().max - 6.0).abs() < 1e-9);
 }
 
 #[test]
@@ -539,8 +539,8 @@ fn clean_tiers_hardly_ever_look_unstable() {
     rules.stationarity.resamples = 1_000;
     rules.bootstrap_resamples = 20;
     let mut alarms = 0;
-    for seed in 0..200 {
-        let tier = Tier::closed([3, 9, 18][seed as usize % 3], 1, seed);
+    for (seed, streams) in (0..200).zip([3, 9, 18].into_iter().cycle()) {
+        let tier = Tier::closed(streams, 1, seed);
         let mut evidence = tier.evidence();
         evidence.seed = seed;
         alarms += u32::from(judge(&evidence, &rules).verdict == Verdict::Unstable);
