@@ -7,12 +7,11 @@ use std::sync::{
 
 use tokio::sync::Notify;
 
-/// How far a run has got towards its end. Only ever moves forward.
+/// How far a run has got towards its end; before either, streams play call after call. Only ever moves
+/// forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// Streams play call after call.
-    Playing = 0,
     /// Streams finish the call they are in.
     Stopping = 1,
     /// Calls end now.
