@@ -78,6 +78,7 @@ where
     // An error here is a client that spoke no HTTP or went away: there is nobody left to tell.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
+        .auto_date_header(false) // the wall clock has no place in a simulation
         .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(io), service)
         .with_upgrades()

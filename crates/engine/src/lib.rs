@@ -31,6 +31,7 @@ mod energy;
 mod engine;
 mod http;
 mod library;
+mod listener;
 mod mischief;
 mod options;
 mod page;

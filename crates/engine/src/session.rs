@@ -21,7 +21,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::engine::{News, Seat};
-use crate::library::{BYTES_PER_MS, Hearing, Listener};
+use crate::library::BYTES_PER_MS;
+use crate::listener::{Hearing, Listener};
 use crate::mischief::Trouble;
 use crate::options::Options;
 
@@ -138,6 +139,8 @@ struct Conversation<'a> {
     /// Trouble that is still to come, and the audio before it.
     trouble: Option<(Trouble, u32)>,
     muted: bool,
+    /// Chance of a wrong word in the window answered last: the best guess for one that has only begun.
+    word_error: f64,
 }
 
 impl<'a> Conversation<'a> {
@@ -156,6 +159,7 @@ impl<'a> Conversation<'a> {
             complaints: 0,
             trouble: mischief.map(|m| (m.trouble, starts_ms(m.trouble))),
             muted: false,
+            word_error: params.degradation.base,
         }
     }
 
@@ -305,15 +309,17 @@ impl<'a> Conversation<'a> {
         let said = match output {
             OutputKind::FirstText { window, covered_ms, .. } => {
                 let upto_ms = window.saturating_add(1).saturating_mul(window_ms);
-                self.ear.say_first(&core.library, upto_ms, &mut self.text);
+                let hearing = Hearing { word_error: self.word_error, of };
+                self.ear.say_first(&core.library, upto_ms, hearing, &mut self.text);
                 self.says("partial", &self.text, covered_ms)
             }
             OutputKind::Window { covered_ms, word_error, .. } => {
+                self.word_error = word_error;
                 self.ear.say(&core.library, covered_ms, Hearing { word_error, of }, &mut self.text);
                 self.says("partial", &self.text, covered_ms)
             }
             OutputKind::Final { covered_ms, .. } => {
-                let hearing = Hearing { word_error: 0.0, of };
+                let hearing = Hearing { word_error: self.word_error, of };
                 self.ear.say(&core.library, covered_ms, hearing, &mut self.text);
                 match trouble {
                     Some(Trouble::NeverFinal) => return Ok(()),

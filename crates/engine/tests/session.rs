@@ -13,6 +13,7 @@ use std::time::Duration;
 use common::{WORDS, audio, call, exact, listen, open, pipe, play, settle, spawn, status};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tapedeck_engine::{Engine, KnownCall, Library, Options, Params, Refusal};
+use tapedeck_engine_model::{Degradation, SessionModel};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 use tokio_tungstenite::client_async;
@@ -118,6 +119,49 @@ async fn a_full_engine_can_refuse_in_words() {
     assert_eq!((heard.kinds(), heard.code), (vec!["busy"], Some(1013)));
     assert!(heard.messages[0].json["message"].as_str().unwrap().contains("too many sessions"));
     assert_eq!(engine.counters().open_sessions, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_outgrows_the_engine_is_told_so() {
+    let engine = spawn(Params { max_model_len: 100, ..exact() }, Options::new("inst1", 1));
+    let heard = play(open(&engine).await.unwrap(), &call().pcm, 100).await;
+    assert_eq!((heard.kinds().last(), heard.code), (Some(&"error"), Some(1011)));
+    assert!(heard.messages.last().unwrap().json["message"].as_str().unwrap().contains("100"));
+    assert_eq!(engine.counters().open_sessions, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_send_everything_again_are_served_alike() {
+    let params = Params { session: SessionModel::Rolling, ..exact() };
+    let engine = spawn(params, Options::new("inst1", 1));
+    let heard = play(open(&engine).await.unwrap(), &call().pcm, 100).await;
+    assert_eq!((heard.texts().last(), heard.code), (Some(&WORDS), Some(1000)));
+    assert!(heard.positions().is_sorted());
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_suffer_when_the_engine_is_late() {
+    async fn right(per_stream_ms: u64) -> usize {
+        let degradation = Degradation { base: 0.0, worst: 0.5, from_lag_ms: 500, full_lag_ms: 5_000 };
+        let mut params = Params { degradation, ..Params::default() };
+        params.step.per_stream_ns = per_stream_ms * 1_000_000;
+        let engine = spawn(params, Options::new("inst1", 1));
+        let mut calls = Vec::new();
+        for _ in 0..20 {
+            let socket = open(&engine).await.unwrap();
+            calls.push(tokio::spawn(async move { play(socket, &call().pcm, 100).await }));
+        }
+        let mut right = 0;
+        for call in calls {
+            let heard = call.await.unwrap();
+            let said = heard.texts().last().unwrap().split(' ').map(str::to_owned).collect::<Vec<_>>();
+            right += WORDS.split(' ').filter(|word| said.iter().any(|w| w == word)).count();
+        }
+        right
+    }
+    assert_eq!(right(1).await, 20 * 14);
+    let late = right(30).await;
+    assert!((120..260).contains(&late), "{late}");
 }
 
 #[tokio::test(start_paused = true)]
