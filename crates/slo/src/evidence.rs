@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Evidence, Sample};
 
+use crate::live::Abort;
+
 /// What an engine's page should carry; what is declared here but cannot be read makes a tier `unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
@@ -111,6 +113,11 @@ pub struct TierEvidence<'a> {
     pub open_arrivals: bool,
     /// Tiers of the whole ladder: the stationarity tests share one error rate among them.
     pub tiers_planned: u32,
+    /// The live rule by which the tier was given up: that fails it, whatever its few calls say.
+    pub abort: Option<Abort>,
+    /// Whether the sums of the engines' latency histograms mean processing time; not so for vLLM's realtime
+    /// endpoint, whose sums swell by the session's length.
+    pub server_sums: bool,
     /// Why the tier ended before its last counted call, where it did.
     pub cut_short: Option<&'a str>,
     /// Single-stream error rates, where they were measured.
@@ -142,6 +149,8 @@ impl<'a> TierEvidence<'a> {
             refinement: false,
             open_arrivals: false,
             tiers_planned: 1,
+            abort: None,
+            server_sums: false,
             cut_short: None,
             baseline: None,
             seed: 0,

@@ -5,6 +5,7 @@ use tapedeck_record::Outcome;
 use crate::evidence::TierEvidence;
 use crate::figures::{Counted, age_slope, rtf_applies};
 use crate::limits::{Limits, TtftBasis};
+use crate::live::Abort;
 use crate::measure::measure;
 use crate::report::{Estimate, FinalBasis, Limit, LimitResult, LimitVerdict, Spread, TierReport, Verdict};
 use crate::stationarity;
@@ -24,6 +25,7 @@ pub fn judge(evidence: &TierEvidence<'_>, limits: &Limits) -> TierReport {
     red_line(evidence, &report, limits, &mut findings);
     errors(&report, &mut findings);
     latency(evidence, &report, &counted, limits, &mut findings);
+    given_up(evidence, &mut findings);
     completeness(evidence, &report, &counted, &mut findings);
     steadiness(&report, &counted, limits, &mut findings);
     caches(evidence, &report, limits, &mut findings);
@@ -314,8 +316,32 @@ fn latency(
     }
 }
 
+/// A tier that a live rule ended is a failure of the server, even where the calls it had are too few to show it.
+fn given_up(evidence: &TierEvidence<'_>, out: &mut Findings) {
+    let broken = evidence.abort.as_ref().map(|abort| {
+        out.fail.push(format!("the tier was given up: {}", abort.sentence()));
+        match abort {
+            Abort::Ttft { .. } => Limit::Ttft,
+            Abort::Errors { .. } => Limit::Errors,
+            Abort::VramGrowth { .. } | Abort::VramFree { .. } => Limit::Vram,
+        }
+    });
+    out.limits.push(LimitResult {
+        limit: Limit::Vram,
+        verdict: LimitVerdict::NotApplicable,
+        value: None,
+        threshold: 0.0,
+    });
+    for result in out.limits.iter_mut().filter(|r| Some(r.limit) == broken) {
+        result.verdict = LimitVerdict::Fail;
+    }
+}
+
 /// Did every call that was to count arrive?
 fn completeness(evidence: &TierEvidence<'_>, report: &TierReport, counted: &Counted<'_>, out: &mut Findings) {
+    if evidence.abort.is_some() {
+        return;
+    }
     if let Some(why) = evidence.cut_short {
         out.unknown.push(format!("the tier was cut short: {why}"));
     }

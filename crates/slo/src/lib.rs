@@ -43,6 +43,7 @@ pub mod repeat;
 pub mod report;
 pub mod row;
 mod servers;
+pub mod split;
 mod stationarity;
 
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
@@ -59,4 +60,5 @@ pub use report::{
     Reached, Spread, StationarityResult, TierReport, Verdict,
 };
 pub use row::{LADDER_HEADER, ladder_row};
+pub use split::{Period, Split, periods, split};
 pub use stationarity::settle;

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, OutcomeClass, Sample, SampleBody};
 
 use crate::limits::Limits;
+use crate::report::Reached;
 
 /// Why a running tier is given up.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "rule", rename_all = "snake_case")]
 pub enum Abort {
     /// First texts come far too late.
     Ttft {
-        /// p95 over the last window, seconds; infinite when that many calls failed.
-        p95_s: f64,
+        /// p95 over the last window, seconds; never reached when that many calls failed.
+        p95_s: Reached,
         /// The rule's threshold, seconds.
         limit_s: f64,
     },
@@ -44,11 +47,11 @@ impl Abort {
     #[must_use]
     pub fn sentence(&self) -> String {
         match self {
-            Self::Ttft { p95_s, limit_s } if p95_s.is_finite() => {
-                format!("first-text p95 of the last minute is {p95_s:.1} s, beyond {limit_s:.1} s")
+            Self::Ttft { p95_s: Reached::At(p95_s), limit_s } => {
+                format!("first-text p95 of the last minute is {p95_s:.1} s and beyond {limit_s:.1} s")
             }
             Self::Ttft { limit_s, .. } => format!(
-                "more than 5 % of the last minute's calls failed, so first-text p95 is beyond {limit_s:.1} s"
+                "so many of the last minute's calls failed that first-text p95 is beyond {limit_s:.1} s"
             ),
             Self::Errors { streams, of } => {
                 format!("{streams} of {of} streams errored within the last minute")
@@ -148,7 +151,8 @@ impl LiveWatch {
         }
         let p95_s = tapedeck_stats::percentile(&mut texts, 0.95)?;
         let limit_s = self.limits.live.ttft_p95_s;
-        (p95_s > limit_s).then_some(Abort::Ttft { p95_s, limit_s })
+        let reached = if p95_s.is_finite() { Reached::At(p95_s) } else { Reached::Never };
+        (p95_s > limit_s).then_some(Abort::Ttft { p95_s: reached, limit_s })
     }
 
     /// Takes a sample of an engine or a GPU; what a source does not tell is not judged.

@@ -9,7 +9,7 @@ use crate::figures::{Counted, Spreads, age_slope, final_basis, flow};
 use crate::limits::{Limits, TtftBasis};
 use crate::quality::quality;
 use crate::report::{TierReport, Verdict};
-use crate::servers::{gpus, instance};
+use crate::servers::{gpus, instance, server_rtf};
 use crate::stationarity::stationarity;
 
 /// The report without a verdict, which stays `unknown` until the findings decide.
@@ -51,6 +51,7 @@ pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits
         err_streams,
         err_calls: counted.errors.len() as u64,
         err_calls_outside: counted.errors_outside,
+        abort: evidence.abort.clone(),
         cut_short: evidence.cut_short.map(str::to_owned),
         ttft_basis: limits.ttft_basis,
         ttft: match limits.ttft_basis {
@@ -64,6 +65,7 @@ pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits
         rtf: spreads.of(false, |c| c.rtf),
         final_basis: basis,
         final_latency: spreads.of(false, |c| basis.of(c)),
+        server_rtf: server_rtf(evidence),
         pace: spreads.of(false, |c| c.pace),
         connect: spreads.of(false, |c| c.connect_s),
         lag_max: spreads.of(false, |c| c.lag_max_s),

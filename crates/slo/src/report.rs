@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::Outcome;
 
 use crate::limits::TtftBasis;
+use crate::live::Abort;
 
 /// A figure with its sample size and its interval; an empty bound means that the sample cannot give one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -139,12 +140,14 @@ pub enum Limit {
     Rtf,
     /// Final latency.
     Final,
+    /// Memory of a GPU: only held against a tier when it grew or ran short so far that the tier was given up.
+    Vram,
 }
 
 impl Limit {
     /// Every limit, in the order in which a tier is judged.
-    pub const ALL: [Self; 6] =
-        [Self::Preemption, Self::KvPool, Self::Errors, Self::Ttft, Self::Rtf, Self::Final];
+    pub const ALL: [Self; 7] =
+        [Self::Preemption, Self::KvPool, Self::Errors, Self::Ttft, Self::Rtf, Self::Final, Self::Vram];
 
     /// The word used in files and reports.
     #[must_use]
@@ -156,6 +159,7 @@ impl Limit {
             Self::Ttft => "ttft",
             Self::Rtf => "rtf",
             Self::Final => "final",
+            Self::Vram => "vram",
         }
     }
 }
@@ -208,7 +212,7 @@ pub struct LimitResult {
     pub verdict: LimitVerdict,
     /// The figure, where there is one.
     pub value: Option<f64>,
-    /// What it was held against.
+    /// What it was held against; 0 where the limit is not a single figure.
     pub threshold: f64,
 }
 
@@ -337,6 +341,9 @@ pub struct TierReport {
     pub err_calls: u64,
     /// Calls outside the window that errored: they prove nothing, but a reader should know.
     pub err_calls_outside: u64,
+    /// The live rule by which the tier was given up.
+    #[serde(default)]
+    pub abort: Option<Abort>,
     /// Why the tier ended early, where it did.
     pub cut_short: Option<String>,
     /// What first-text latency counts from.
@@ -355,6 +362,10 @@ pub struct TierReport {
     pub final_basis: FinalBasis,
     /// Final latency on that basis, seconds.
     pub final_latency: Option<Spread>,
+    /// Processing time that the engines counted / audio played during the window; empty where their sums do not mean
+    /// that. For comparison with published tables, never held against a limit.
+    #[serde(default)]
+    pub server_rtf: Option<f64>,
     /// `(f - c1) / audio`.
     pub pace: Option<Spread>,
     /// Time to connect, seconds.

@@ -78,9 +78,6 @@ impl TierReport {
         }
         notes.push(format!("ttft_basis {}", self.ttft_basis.name()));
         notes.extend(self.reasons.iter().cloned());
-        if let Some(why) = &self.cut_short {
-            notes.push(format!("cut short: {why}"));
-        }
         notes.join("; ")
     }
 }

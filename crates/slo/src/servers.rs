@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tapedeck_record::{Metric, Sample, SampleBody, Scrape};
 use tapedeck_stats::{CounterDelta, counter_delta, percentile};
 
-use crate::evidence::{Bounds, CacheSetting, InstanceFacts};
+use crate::evidence::{Bounds, CacheSetting, InstanceFacts, TierEvidence};
 use crate::report::{GpuReport, InstanceReport};
 
 /// Samples of one instance in order of time: from the last page before the ramp, the baseline of its counters, to
@@ -70,6 +70,37 @@ pub(crate) fn instance(samples: &[Sample], facts: &InstanceFacts, bounds: &Bound
             .max()
             .unwrap_or(0),
     }
+}
+
+/// Processing time that all engines counted during the window / audio played in it; empty unless every instance tells.
+pub(crate) fn server_rtf(evidence: &TierEvidence<'_>) -> Option<f64> {
+    let bounds = &evidence.bounds;
+    if !evidence.server_sums || evidence.instances.is_empty() {
+        return None;
+    }
+    let counted_s: Option<Vec<f64>> = evidence
+        .instances
+        .iter()
+        .map(|facts| {
+            let sums = |name: &str| {
+                let inside = pages(evidence.samples, &facts.name, bounds)
+                    .into_iter()
+                    .filter(|p| (bounds.window_from_s..=bounds.window_to_s).contains(&p.0));
+                counter_delta(inside.filter_map(|p| p.1.histograms.get(name)?.sum))
+            };
+            sums("inference").or_else(|| sums("e2e")).map(|d| d.delta)
+        })
+        .collect();
+    let played_s: f64 = evidence
+        .calls
+        .iter()
+        .filter_map(|c| {
+            let from_s = (c.start_s + c.connect_s?).max(bounds.window_from_s);
+            let to_s = (c.start_s + c.connect_s? + c.audio_s).min(c.done_s).min(bounds.window_to_s);
+            Some((to_s - from_s).max(0.0))
+        })
+        .sum();
+    (played_s > 0.0).then_some(counted_s?.iter().sum::<f64>() / played_s)
 }
 
 /// What the GPUs did during the window, each uuid once; empty where none was read.

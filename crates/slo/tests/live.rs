@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::{call, end_with};
 use tapedeck_record::{CallRecord, GpuReading, Metric, Outcome, Sample, SampleBody, Scrape};
-use tapedeck_slo::{Abort, Alert, Limits, LiveWatch};
+use tapedeck_slo::{Abort, Alert, Limits, LiveWatch, Reached};
 
 fn watch(streams: u32) -> LiveWatch {
     LiveWatch::new(Limits::default(), streams, BTreeMap::new())
@@ -28,7 +28,7 @@ fn slow_first_texts_end_a_tier_once_there_are_twenty_calls() {
     for i in 0..19 {
         assert_eq!(watch.push(&done(i, f64::from(i), 9.0)), None);
     }
-    assert_eq!(watch.push(&done(19, 19.0, 9.0)), Some(Abort::Ttft { p95_s: 9.0, limit_s: 5.0 }));
+    assert_eq!(watch.push(&done(19, 19.0, 9.0)), Some(Abort::Ttft { p95_s: Reached::At(9.0), limit_s: 5.0 }));
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn failures_are_infinitely_late() {
             break;
         }
     }
-    match last {
-        Some(Abort::Ttft { p95_s, .. }) => assert!(p95_s.is_infinite()),
-        other => panic!("{other:?}"),
-    }
-    assert!(last.unwrap().sentence().contains("failed"));
+    let abort = last.unwrap();
+    assert_eq!(abort, Abort::Ttft { p95_s: Reached::Never, limit_s: 5.0 });
+    assert!(abort.sentence().contains("failed"));
+    let json = serde_json::to_string(&abort).unwrap();
+    assert_eq!(serde_json::from_str::<Abort>(&json).unwrap(), abort, "{json}");
 }
 
 #[test]

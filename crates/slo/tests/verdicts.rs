@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Tier, call, end_with, words};
-use tapedeck_record::{Evidence, GpuReading, Metric, Outcome, Sample, SampleBody};
+use tapedeck_record::{Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody};
 use tapedeck_slo::{
-    CacheSetting, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline, Reached, TierReport,
-    TtftBasis, Verdict, judge, settle,
+    Abort, CacheSetting, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline, Reached,
+    TierReport, TtftBasis, Verdict, judge, settle,
 };
 
 fn limits() -> Limits {
@@ -33,9 +33,10 @@ fn a_healthy_tier_passes_and_every_limit_is_sure() {
     assert_eq!((report.verdict, report.point_only), (Verdict::Pass, false), "{:?}", report.reasons);
     assert_eq!(report.reasons, [""; 0]);
     assert_eq!((report.calls_counted, report.calls_clean, report.err_streams), (162, 162, 0));
-    for limit in Limit::ALL {
+    for limit in Limit::ALL.into_iter().filter(|&l| l != Limit::Vram) {
         assert_eq!(report.limit(limit), LimitVerdict::Pass, "{limit:?}");
     }
+    assert_eq!(report.limit(Limit::Vram), LimitVerdict::NotApplicable);
     assert_eq!((report.kv_pool_p95, report.preempt_delta), (Some(0.6), Some(0.0)));
     assert_eq!((report.prefix_hit_rate, report.mm_hit_rate), (Some(0.0), Some(0.0)));
     let ttft = report.ttft.unwrap();
@@ -327,6 +328,57 @@ fn tail_silence_moves_the_final_to_the_end_of_speech() {
     let report = judge(&evidence, &limits());
     assert_eq!((report.final_basis, report.broken()), (FinalBasis::Speech, vec![Limit::Final]));
     says(&report, Verdict::Fail, "from the end of speech");
+}
+
+#[test]
+fn a_tier_that_a_live_rule_ended_fails_whatever_its_few_calls_say() {
+    let tier = healthy().each(|i, c| {
+        if i > 150 {
+            end_with(c, Outcome::Cancelled);
+        }
+    });
+    for (abort, limit) in [
+        (Abort::Ttft { p95_s: Reached::At(7.0), limit_s: 5.0 }, Limit::Ttft),
+        (Abort::Errors { streams: 3, of: 18 }, Limit::Errors),
+        (Abort::VramGrowth { gpu: "GPU-a".into(), bytes: 2 << 30 }, Limit::Vram),
+        (Abort::VramFree { gpu: "GPU-a".into(), bytes: 1 << 20 }, Limit::Vram),
+    ] {
+        let mut evidence = tier.evidence();
+        evidence.abort = Some(abort.clone());
+        evidence.cut_short = Some("given up");
+        let report = judge(&evidence, &limits());
+        says(&report, Verdict::Fail, "the tier was given up");
+        assert_eq!((report.broken(), report.abort), (vec![limit], Some(abort)));
+    }
+}
+
+#[test]
+fn engines_sums_give_their_own_real_time_factor_where_they_mean_it() {
+    let mut tier = healthy().with_instance("inst1", 0.4, &[]).with_instance("inst2", 0.4, &[]);
+    for sample in &mut tier.samples {
+        if let SampleBody::Engine(scrape) = &mut sample.body {
+            // Each engine computes half a second per second.
+            let sum = Some(0.5 * (sample.at_s + 1.0));
+            scrape.histograms.insert("inference".into(), Histogram { sum, ..Histogram::default() });
+        }
+    }
+    let mut evidence = tier.evidence();
+    assert_eq!(judge(&evidence, &limits()).server_rtf, None);
+    evidence.server_sums = true;
+    // Both compute one second per second; the streams played this much meanwhile (those that end first fall silent).
+    let (from_s, to_s) = (tier.bounds.window_from_s, tier.bounds.window_to_s);
+    let played_s: f64 = tier
+        .calls
+        .iter()
+        .map(|c| ((c.start_s + 0.01 + c.audio_s).min(to_s) - (c.start_s + 0.01).max(from_s)).max(0.0))
+        .sum();
+    let rtf = judge(&evidence, &limits()).server_rtf.unwrap();
+    assert!((rtf * played_s / (to_s - from_s) - 1.0).abs() < 0.01, "{rtf}");
+    let mut silent = Tier::closed(18, 1, 1).with_instance("inst1", 0.4, &[]);
+    silent.samples.clear();
+    let mut evidence = silent.evidence();
+    evidence.server_sums = true;
+    assert_eq!(judge(&evidence, &limits()).server_rtf, None);
 }
 
 #[test]
