@@ -2,7 +2,12 @@
 //!
 //! `cargo run -p tapedeck-audio --example speech_check -- POOL` reads `POOL/segments.tsv` and prints the share of
 //! calls whose first onset, last end, and every edge between utterances lie within 50 ms.
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a measurement for people, not a library")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::cast_possible_truncation,
+    reason = "a measurement for people, not a library"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,8 +49,10 @@ fn main() {
         let missed: Vec<String> = known
             .iter()
             .flat_map(|k| {
-                let start = found.iter().map(|f| f.0 - k.0).min_by_key(|d| d.abs()).filter(|d| d.abs() > NEAR_MS);
-                let end = found.iter().map(|f| f.1 - k.1).min_by_key(|d| d.abs()).filter(|d| d.abs() > NEAR_MS);
+                let start =
+                    found.iter().map(|f| f.0 - k.0).min_by_key(|d| d.abs()).filter(|d| d.abs() > NEAR_MS);
+                let end =
+                    found.iter().map(|f| f.1 - k.1).min_by_key(|d| d.abs()).filter(|d| d.abs() > NEAR_MS);
                 [start.map(|d| format!("start {} {d:+}", k.0)), end.map(|d| format!("end {} {d:+}", k.1))]
             })
             .flatten()
@@ -64,7 +71,16 @@ fn main() {
     }
     let share = |n: usize, of: usize| 100.0 * n as f64 / of.max(1) as f64;
     println!("{} calls, within {NEAR_MS} ms:", calls.len());
-    println!("  first onset {:.1} %, last end {:.1} %, both {:.1} %", share(onset_ok, calls.len()), share(end_ok, calls.len()), share(both_ok, calls.len()));
-    println!("  every edge of the call {:.1} %; of {edges} edges {:.2} %", share(all_ok, calls.len()), share(edges_ok, edges));
+    println!(
+        "  first onset {:.1} %, last end {:.1} %, both {:.1} %",
+        share(onset_ok, calls.len()),
+        share(end_ok, calls.len()),
+        share(both_ok, calls.len())
+    );
+    println!(
+        "  every edge of the call {:.1} %; of {edges} edges {:.2} %",
+        share(all_ok, calls.len()),
+        share(edges_ok, edges)
+    );
     println!("  calls with an interval where nobody speaks: {:.1} %", share(spurious_calls, calls.len()));
 }

@@ -147,9 +147,12 @@ fn expand(encoding: Encoding, data: &[u8]) -> Vec<f32> {
         Encoding::U8 => data.iter().map(|&b| (f32::from(b) - 128.0) / 128.0).collect(),
         Encoding::S16 => data.as_chunks().0.iter().map(|&b| f32::from(i16::from_le_bytes(b)) * S16).collect(),
         #[expect(clippy::cast_precision_loss, reason = "24 bits fit a f32 exactly")]
-        Encoding::S24 => {
-            data.as_chunks().0.iter().map(|&[a, b, c]| i32::from_le_bytes([0, a, b, c]) as f32 * S32).collect()
-        }
+        Encoding::S24 => data
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&[a, b, c]| i32::from_le_bytes([0, a, b, c]) as f32 * S32)
+            .collect(),
         #[expect(clippy::cast_precision_loss, reason = "the lowest bits lie far below 16-bit output")]
         Encoding::S32 => data.as_chunks().0.iter().map(|&b| i32::from_le_bytes(b) as f32 * S32).collect(),
         Encoding::F32 => data.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect(),
@@ -180,7 +183,11 @@ fn decode_compressed(container: Container, bytes: &[u8]) -> Result<Recording, Au
 }
 
 #[cfg(feature = "compressed")]
-fn probe_compressed<R: Read + std::io::Seek>(container: Container, file: &mut R, len: u64) -> Result<Info, AudioError> {
+fn probe_compressed<R: Read + std::io::Seek>(
+    container: Container,
+    file: &mut R,
+    len: u64,
+) -> Result<Info, AudioError> {
     if len > MAX_FILE_BYTES {
         return Err(AudioError::TooBig { bytes: len, limit_bytes: MAX_FILE_BYTES });
     }

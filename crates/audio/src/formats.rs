@@ -62,7 +62,12 @@ pub(crate) fn sniff(start: &[u8]) -> Result<Container, AudioError> {
         if b1 & 0xF6 == 0xF0 {
             return Err(AudioError::Container { name: "raw AAC (ADTS)" });
         }
-        if b1 & 0xE0 == 0xE0 && b1 & 0x18 != 0x08 && b1 & 0x06 == 0x02 && b2 & 0xF0 != 0xF0 && b2 & 0x0C != 0x0C {
+        if b1 & 0xE0 == 0xE0
+            && b1 & 0x18 != 0x08
+            && b1 & 0x06 == 0x02
+            && b2 & 0xF0 != 0xF0
+            && b2 & 0x0C != 0x0C
+        {
             return Ok(Container::Mp3);
         }
     }
@@ -96,9 +101,9 @@ pub(crate) const fn refused_format(tag: u16) -> AudioError {
         0x0065 => "G.722",
         0x0083 | 0x0133 => "G.729",
         0x00FF => "AAC",
-        0x0160 | 0x0161 | 0x0162 | 0x0163 => "Windows Media Audio",
+        0x0160..=0x0163 => "Windows Media Audio",
         0x2000 => "Dolby AC-3",
-        0x674F | 0x6750 | 0x6751 => "Vorbis",
+        0x674F..=0x6751 => "Vorbis",
         0x704F => "Opus",
         0xA109 => "Speex",
         0xF1AC => "FLAC",

@@ -3,9 +3,9 @@
 /// Linear values of the 256 mu-law codes, on the 16-bit scale.
 pub(crate) const MU_LAW: [i16; 256] = {
     let mut table = [0; 256];
-    let mut code = 0;
+    let mut code: i16 = 0;
     while code < 256 {
-        table[code] = mu_law(code as i16);
+        table[code as usize] = mu_law(code);
         code += 1;
     }
     table
@@ -14,9 +14,9 @@ pub(crate) const MU_LAW: [i16; 256] = {
 /// Linear values of the 256 A-law codes, on the 16-bit scale.
 pub(crate) const A_LAW: [i16; 256] = {
     let mut table = [0; 256];
-    let mut code = 0;
+    let mut code: i16 = 0;
     while code < 256 {
-        table[code] = a_law(code as i16);
+        table[code as usize] = a_law(code);
         code += 1;
     }
     table

@@ -5,9 +5,7 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use crate::error::AudioError;
-use crate::formats::{
-    TAG_A_LAW, TAG_EXTENSIBLE, TAG_FLOAT, TAG_MU_LAW, TAG_PCM, refused_format,
-};
+use crate::formats::{TAG_A_LAW, TAG_EXTENSIBLE, TAG_FLOAT, TAG_MU_LAW, TAG_PCM, refused_format};
 use crate::info::{Encoding, Extent, Info, Warning};
 
 /// Data sizes from here up are what writers put when they do not know yet (a pipe, a recorder that died): the
@@ -15,8 +13,8 @@ use crate::info::{Encoding, Extent, Info, Warning};
 const PLACEHOLDER: u32 = 0x7FFF_0000;
 /// Chunks that may follow a chunk: seen here, they prove where a chunk begins.
 const KNOWN: [&[u8; 4]; 16] = [
-    b"fmt ", b"data", b"fact", b"LIST", b"ds64", b"bext", b"JUNK", b"junk", b"PEAK", b"cue ", b"smpl", b"inst",
-    b"id3 ", b"iXML", b"PAD ", b"FLLR",
+    b"fmt ", b"data", b"fact", b"LIST", b"ds64", b"bext", b"JUNK", b"junk", b"PEAK", b"cue ", b"smpl",
+    b"inst", b"id3 ", b"iXML", b"PAD ", b"FLLR",
 ];
 /// A file with more chunks than this before its audio is no recording.
 const MAX_CHUNKS: usize = 10_000;
@@ -84,7 +82,11 @@ pub(crate) fn walk<R: Read + Seek>(file: &mut R, len: u64) -> Result<Layout, Aud
 }
 
 /// Reads up to `N` bytes at `at`; short when the file ends.
-fn bytes_at<const N: usize, R: Read + Seek>(file: &mut R, at: u64, len: u64) -> Result<Option<[u8; N]>, AudioError> {
+fn bytes_at<const N: usize, R: Read + Seek>(
+    file: &mut R,
+    at: u64,
+    len: u64,
+) -> Result<Option<[u8; N]>, AudioError> {
     if at.checked_add(N as u64).is_none_or(|end| end > len) {
         return Ok(None);
     }
@@ -99,7 +101,8 @@ fn read_u64<R: Read + Seek>(file: &mut R, at: u64, len: u64) -> Result<Option<u6
 }
 
 fn chunk_at<R: Read + Seek>(file: &mut R, at: u64, len: u64) -> Result<Option<([u8; 4], u32)>, AudioError> {
-    Ok(bytes_at::<8, _>(file, at, len)?.map(|[a, b, c, d, e, f, g, h]| ([a, b, c, d], u32::from_le_bytes([e, f, g, h]))))
+    Ok(bytes_at::<8, _>(file, at, len)?
+        .map(|[a, b, c, d, e, f, g, h]| ([a, b, c, d], u32::from_le_bytes([e, f, g, h]))))
 }
 
 /// Whether the odd-sized chunk that ends at `end` has its pad byte. The rule asks for one, some writers forget
@@ -144,7 +147,8 @@ fn read_format<R: Read + Seek>(file: &mut R, at: u64, size: u32, len: u64) -> Re
     if !(2_000..=384_000).contains(&rate_hz) {
         return Err(AudioError::Rate { rate_hz });
     }
-    let width = width_of(tag, bits, block, channels, u64::from(byte_rate) == u64::from(rate_hz) * u64::from(block));
+    let width =
+        width_of(tag, bits, block, channels, u64::from(byte_rate) == u64::from(rate_hz) * u64::from(block));
     let encoding = match (tag, width) {
         (TAG_MU_LAW, 1) => Encoding::MuLaw,
         (TAG_A_LAW, 1) => Encoding::ALaw,
@@ -172,7 +176,11 @@ fn width_of(tag: u16, bits: u16, block: u16, channels: u16, block_agrees: bool) 
     }
     let from_bits = bits.div_ceil(8);
     let from_block = block / channels.max(1);
-    if block_agrees && block % channels.max(1) == 0 && from_block >= from_bits { from_block } else { from_bits }
+    if block_agrees && block.is_multiple_of(channels.max(1)) && from_block >= from_bits {
+        from_block
+    } else {
+        from_bits
+    }
 }
 
 /// Compares what is declared with what is there.
@@ -245,6 +253,7 @@ fn measure<R: Read + Seek>(
 fn starts_chunk<R: Read + Seek>(file: &mut R, at: u64, len: u64) -> Result<bool, AudioError> {
     Ok(chunk_at(file, at, len)?.is_some_and(|(id, size)| {
         KNOWN.contains(&&id)
-            || (id.iter().all(|b| b.is_ascii_alphanumeric() || *b == b' ') && at + 8 + u64::from(size) <= len + 1)
+            || (id.iter().all(|b| b.is_ascii_alphanumeric() || *b == b' ')
+                && at + 8 + u64::from(size) <= len + 1)
     }))
 }

@@ -148,15 +148,21 @@ impl fmt::Display for Warning {
                 write!(f, "cut off: the header promises {declared_frames} frames, {frames} are there")
             }
             Self::Streamed => f.write_str("unfinished header: read to the end of the file"),
-            Self::PartialFrame { bytes } => write!(f, "{bytes} bytes after the last whole frame are left out"),
-            Self::TrailingBytes { bytes } => write!(f, "{bytes} bytes after the audio are no chunk and are left out"),
+            Self::PartialFrame { bytes } => {
+                write!(f, "{bytes} bytes after the last whole frame are left out")
+            }
+            Self::TrailingBytes { bytes } => {
+                write!(f, "{bytes} bytes after the audio are no chunk and are left out")
+            }
             Self::InconsistentHeader => f.write_str("byte rate or block size contradict the sample format"),
             Self::UnpaddedChunk => f.write_str("an odd-sized chunk has no pad byte"),
-            Self::OppositePhase => {
-                f.write_str("the channels are in opposite phase: their mix is nearly silent, choose left or right")
-            }
+            Self::OppositePhase => f.write_str(
+                "the channels are in opposite phase: their mix is nearly silent, choose left or right",
+            ),
             Self::Clipped { samples } => write!(f, "{samples} samples beyond full scale are cut to it"),
-            Self::NotANumber { samples } => write!(f, "{samples} samples are no number and are taken as silence"),
+            Self::NotANumber { samples } => {
+                write!(f, "{samples} samples are no number and are taken as silence")
+            }
             Self::BadPackets { packets } => write!(f, "{packets} damaged packets are left out"),
         }
     }

@@ -18,9 +18,9 @@
 //! stereo; with the feature `compressed` also FLAC and MP3. Everything else is refused by name and reason. No
 //! size in a header is ever believed: files are measured.
 
+mod channel;
 #[cfg(feature = "compressed")]
 mod compressed;
-mod channel;
 mod decode;
 mod error;
 mod formats;

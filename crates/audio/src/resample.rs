@@ -50,7 +50,8 @@ impl Resampler {
         };
         let frames = samples.len();
         let input = InterleavedOwned::new_from(samples, 1, frames).map_err(|e| refused(e.to_string()))?;
-        let mut output = fft.process_all(&input, frames, None).map_err(|e| refused(e.to_string()))?.take_data();
+        let mut output =
+            fft.process_all(&input, frames, None).map_err(|e| refused(e.to_string()))?.take_data();
         // The resampler's own length comes from a float; ours is exact.
         let exact = (frames as u64 * u64::from(RATE_HZ)).div_ceil(u64::from(rate_hz));
         output.resize(usize::try_from(exact).unwrap_or(usize::MAX), 0.0);

@@ -35,26 +35,28 @@ const WINDOW: usize = 500;
 /// Width of a noise peak, dB: a 10 ms frame of white noise at 8 kHz scatters by 0.7 dB.
 const PEAK_BINS: usize = 3;
 /// Share of the frames that a noise peak holds at least.
-const PEAK_SHARE: f64 = 0.12;
+const PEAK_SHARE: f64 = 0.15;
+/// Where more of the frames than this are digital silence, that is the pauses, and what is heard is no noise.
+const MUTED_SHARE: f64 = 0.05;
 /// The noise lies at least this far below the loud parts; closer levels are one cluster.
 const CLUSTER_DB: f32 = 20.0;
 /// Speech starts this far above the noise floor, dB.
-pub(crate) const ON_DB: f32 = 10.0;
+const ON_DB: f32 = 8.0;
 /// Speech lasts while this far above the noise floor, dB.
-pub(crate) const OFF_DB: f32 = 6.0;
+const OFF_DB: f32 = 4.0;
 /// No frame below this starts speech, dB full scale.
-pub(crate) const ON_MIN_DBFS: f32 = -60.0;
+const ON_MIN_DBFS: f32 = -60.0;
 /// No frame below this continues speech, dB full scale.
-pub(crate) const OFF_MIN_DBFS: f32 = -63.5;
+const OFF_MIN_DBFS: f32 = -63.5;
 /// The threshold stays this far below the loud parts of the window, dB: speech without a pause must not raise
 /// its own threshold above itself.
 const LOUD_DB: f32 = 18.0;
 /// Fewer loud frames than this are a click.
-pub(crate) const MIN_FRAMES: usize = 3;
+const MIN_FRAMES: usize = 3;
 /// Pauses of fewer frames are bridged.
-pub(crate) const BRIDGE_FRAMES: usize = 25;
+const BRIDGE_FRAMES: usize = 25;
 /// How far below the loudness next to it an edge may lie, dB.
-pub(crate) const EDGE_DB: f32 = 30.0;
+const EDGE_DB: f32 = 30.0;
 /// Frames next to an edge that say how loud the speech there is.
 const EDGE_FRAMES: usize = 100;
 /// Level of digital silence, dB full scale.
@@ -71,6 +73,7 @@ pub fn speech_map(pcm_16k: &[i16]) -> SpeechMap {
     SpeechMap::new(
         runs.iter()
             .map(|run| trim(&levels, run))
+            .filter(|(start, end)| end - start >= MIN_FRAMES)
             .map(|(start, end)| Interval { start_ms: ms(start), end_ms: ms(end).min(whole_ms) })
             .collect(),
     )
@@ -100,9 +103,12 @@ fn levels(pcm: &[i16]) -> Vec<f32> {
 struct Histogram {
     bins: [u32; 97],
     count: u32,
+    muted: u32,
 }
 
 impl Histogram {
+    const EMPTY: Self = Self { bins: [0; 97], count: 0, muted: 0 };
+
     /// The bin of a level; digital silence has none, because a muted line says nothing about its noise.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "levels lie in -96..=0 here")]
     fn bin(level: f32) -> Option<usize> {
@@ -113,6 +119,8 @@ impl Histogram {
         if let Some(bin) = Self::bin(level).and_then(|b| self.bins.get_mut(b)) {
             *bin += 1;
             self.count += 1;
+        } else {
+            self.muted += 1;
         }
     }
 
@@ -120,6 +128,8 @@ impl Histogram {
         if let Some(bin) = Self::bin(level).and_then(|b| self.bins.get_mut(b)) {
             *bin = bin.saturating_sub(1);
             self.count = self.count.saturating_sub(1);
+        } else {
+            self.muted = self.muted.saturating_sub(1);
         }
     }
 
@@ -128,16 +138,15 @@ impl Histogram {
         let loud = self.quantile(0.9);
         let quiet = self.quantile(0.05);
         if quiet > loud - CLUSTER_DB {
-            return Some(quiet);
+            return (f64::from(self.muted) < MUTED_SHARE * f64::from(self.count + self.muted))
+                .then_some(quiet);
         }
         let enough = PEAK_SHARE * f64::from(self.count);
-        let width = PEAK_BINS;
         // Bin `b` holds the levels from -(b + 1) to -b dB: a higher bin is quieter.
-        let held = |low: usize| self.bins.iter().skip(low).take(width).sum::<u32>();
-        (width..=self.bins.len() - width).rev().find_map(|at| {
+        (0..=self.bins.len() - PEAK_BINS).rev().find_map(|at| {
+            let held: u32 = self.bins.iter().skip(at).take(PEAK_BINS).sum();
             let level = -u16::try_from(at).map_or(0.0, f32::from);
-            let peak = f64::from(held(at)) >= enough && 3 * held(at) >= 1 * held(at - width);
-            (peak && level <= loud - CLUSTER_DB).then_some(level)
+            (f64::from(held) >= enough && level <= loud - CLUSTER_DB).then_some(level)
         })
     }
 
@@ -163,10 +172,10 @@ struct Threshold {
 }
 
 fn thresholds(levels: &[f32]) -> Vec<Threshold> {
-    let mut call = Histogram { bins: [0; 97], count: 0 };
+    let mut call = Histogram::EMPTY;
     levels.iter().for_each(|&level| call.add(level));
     let of_call = call.floor();
-    let mut window = Histogram { bins: [0; 97], count: 0 };
+    let mut window = Histogram::EMPTY;
     for &level in levels.iter().take(WINDOW) {
         window.add(level);
     }
@@ -233,4 +242,85 @@ fn loudness(levels: &[f32]) -> f32 {
     let mut sorted = levels.to_vec();
     sorted.sort_by(f32::total_cmp);
     sorted.get(sorted.len().saturating_sub(1) * 9 / 10).copied().unwrap_or(SILENCE_DBFS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Repeatable noise of a given amplitude (a linear congruential generator is random enough for a hiss).
+    fn hiss(samples: usize, amplitude: i32, state: &mut u32) -> Vec<i16> {
+        (0..samples)
+            .map(|_| {
+                *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let draw = i32::try_from(*state >> 16).unwrap() - 32_768;
+                i16::try_from(draw * amplitude / 32_768).unwrap()
+            })
+            .collect()
+    }
+
+    /// Noise with louder noise in the given stretches, milliseconds.
+    fn call(length_ms: usize, floor: i32, speech: &[(usize, usize, i32)]) -> Vec<i16> {
+        let mut state = 1;
+        let mut pcm = hiss(length_ms * 16, floor, &mut state);
+        for &(from, to, amplitude) in speech {
+            let loud = hiss((to - from) * 16, amplitude, &mut state);
+            for (sample, voice) in pcm[from * 16..to * 16].iter_mut().zip(loud) {
+                *sample = sample.saturating_add(voice);
+            }
+        }
+        pcm
+    }
+
+    fn found(pcm: &[i16]) -> Vec<(u32, u32)> {
+        speech_map(pcm).intervals().iter().map(|&i| i.into()).collect()
+    }
+
+    /// The high-pass rings for a few milliseconds, so an edge may come one frame late.
+    fn assert_near(found: &[(u32, u32)], wanted: &[(u32, u32)]) {
+        let near = |a: u32, b: u32| a.abs_diff(b) <= 10;
+        let all = found.len() == wanted.len()
+            && found.iter().zip(wanted).all(|(f, w)| near(f.0, w.0) && near(f.1, w.1));
+        assert!(all, "{found:?} instead of {wanted:?}");
+    }
+
+    #[test]
+    fn no_audio_and_no_speech() {
+        assert_eq!(found(&[]), []);
+        assert_eq!(found(&[0; 160_000]), []);
+        for floor in [1, 30, 300, 3_000] {
+            assert_eq!(found(&call(20_000, floor, &[])), [], "noise of {floor} is taken for speech");
+        }
+    }
+
+    #[test]
+    fn edges_are_right_over_any_noise() {
+        for floor in [0, 20, 60, 200] {
+            let pcm = call(12_000, floor, &[(1_000, 2_500, 6_000), (4_000, 9_000, 6_000)]);
+            assert_near(&found(&pcm), &[(1_000, 2_500), (4_000, 9_000)]);
+        }
+    }
+
+    #[test]
+    fn short_pauses_belong_to_speech_and_the_end_is_not_stretched() {
+        let pcm = call(4_000, 20, &[(500, 1_000, 5_000), (1_200, 1_500, 5_000), (2_000, 2_300, 5_000)]);
+        assert_near(&found(&pcm), &[(500, 1_500), (2_000, 2_300)]);
+    }
+
+    #[test]
+    fn a_click_is_no_speech() {
+        assert_eq!(found(&call(4_000, 20, &[(1_000, 1_020, 20_000)])), []);
+    }
+
+    #[test]
+    fn a_hum_and_an_offset_are_no_speech() {
+        let hum: Vec<i16> = (0..64_000_i32).map(|n| if n / 160 % 2 == 0 { 2_200 } else { 1_800 }).collect();
+        assert_eq!(found(&hum), []);
+    }
+
+    #[test]
+    fn the_map_ends_with_the_call() {
+        let pcm = call(1_000, 20, &[(500, 1_000, 6_000)]);
+        assert_eq!(found(&pcm[..15_900]), [(500, 993)]);
+    }
 }

@@ -18,7 +18,8 @@ const SPEC: hound::WavSpec = hound::WavSpec {
 /// [`AudioError::Io`] when the bytes cannot be written, or do not fit a WAV file's 32-bit sizes.
 pub fn write_wav<W: Write + Seek>(out: W, pcm: &[i16]) -> Result<(), AudioError> {
     let failed = |e: hound::Error| AudioError::Io { why: e.to_string() };
-    let count = u32::try_from(pcm.len()).map_err(|_| AudioError::Io { why: "too long for a WAV file".to_owned() })?;
+    let count =
+        u32::try_from(pcm.len()).map_err(|_| AudioError::Io { why: "too long for a WAV file".to_owned() })?;
     let mut writer = hound::WavWriter::new(out, SPEC).map_err(failed)?;
     let mut samples = writer.get_i16_writer(count);
     for &sample in pcm {

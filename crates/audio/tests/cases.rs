@@ -1,8 +1,16 @@
 //! Recordings that break tools of this kind, each standing for its whole kind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
 
 use std::path::PathBuf;
 
-use tapedeck_audio::{AudioError, Channel, Extent, Prepared, Preparer, Recording, Warning, decode, probe, read};
+use tapedeck_audio::{
+    AudioError, Channel, Extent, Prepared, Preparer, Recording, Warning, decode, probe, read,
+};
 
 fn case(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/cases").join(name)
@@ -166,7 +174,11 @@ fn every_width_of_sample_means_the_same() {
         ("s16", extensible(1, 16), [8_192_i16, -8_192].map(i16::to_le_bytes).concat()),
         ("f32", extensible(3, 32), [0.25_f32, -0.25].map(f32::to_le_bytes).concat()),
         // 24 bits in four bytes, left-justified.
-        ("s32", [&fmt(1, 1, 8_000, 32)[..14], &[24, 0]].concat(), [1_i32 << 29, -(1 << 29)].map(i32::to_le_bytes).concat()),
+        (
+            "s32",
+            [&fmt(1, 1, 8_000, 32)[..14], &[24, 0]].concat(),
+            [1_i32 << 29, -(1 << 29)].map(i32::to_le_bytes).concat(),
+        ),
     ];
     for (name, fmt, data) in cases {
         let recording = decode(&wav(&fmt, &[], u32::try_from(data.len()).unwrap(), &data)).unwrap();

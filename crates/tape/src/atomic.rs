@@ -15,7 +15,9 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), TapeError> {
         std::fs::create_dir_all(folder).map_err(|e| TapeError::io(folder, &e))?;
     }
     let beside = unfinished(path);
-    let written = File::create(&beside).and_then(|mut file| file.write_all(bytes)).and_then(|()| std::fs::rename(&beside, path));
+    let written = File::create(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| std::fs::rename(&beside, path));
     written.map_err(|e| {
         // What is left of a failed attempt is only clutter.
         let _ = std::fs::remove_file(&beside);

@@ -49,7 +49,8 @@ pub fn freeze(pool: &Path, reports: &[FileReport], options: &FreezeOptions) -> R
         if report.channels == Some(2) {
             stereo.push(report.path.as_str());
         }
-        let stratum = options.strata.iter().map(|tag| report.tags.get(tag).map_or("", String::as_str)).collect();
+        let stratum =
+            options.strata.iter().map(|tag| report.tags.get(tag).map_or("", String::as_str)).collect();
         by_bucket.entry(bucket).or_default().push(Candidate { path: &report.path, md5, stratum });
     }
     if let (None, Some(first)) = (options.channel, stereo.first()) {

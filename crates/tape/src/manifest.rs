@@ -177,7 +177,10 @@ impl Manifest {
             samples = samples.saturating_add(call.samples);
         }
         if samples / 16_000 > MAX_TAPE_S {
-            return wrong("calls", format!("{} s of audio; a tape holds at most {MAX_TAPE_S} s", samples / 16_000));
+            return wrong(
+                "calls",
+                format!("{} s of audio; a tape holds at most {MAX_TAPE_S} s", samples / 16_000),
+            );
         }
         let wanted: BTreeMap<u32, u32> = self.quotas.iter().map(|q| (q.bucket_s, q.calls)).collect();
         if wanted != listed {
@@ -192,7 +195,8 @@ impl Manifest {
     /// # Errors
     /// [`TapeError::Syntax`] when a value cannot be written as JSON (a tolerance that is no number).
     pub fn to_text(&self) -> Result<String, TapeError> {
-        let failed = |e: serde_json::Error| TapeError::Syntax { path: self.name.clone().into(), why: e.to_string() };
+        let failed =
+            |e: serde_json::Error| TapeError::Syntax { path: self.name.clone().into(), why: e.to_string() };
         let mut bare = self.clone();
         bare.calls = Vec::new();
         let mut text = serde_json::to_string_pretty(&bare).map_err(failed)?;
@@ -240,7 +244,10 @@ impl ManifestCall {
         }
         let nominal_ms = f64::from(self.bucket_s) * 1000.0;
         if (f64::from(self.duration_ms) - nominal_ms).abs() > nominal_ms * tolerance + 1.0 {
-            return Err(format!("{} ms are not within the tolerance of bucket {} s", self.duration_ms, self.bucket_s));
+            return Err(format!(
+                "{} ms are not within the tolerance of bucket {} s",
+                self.duration_ms, self.bucket_s
+            ));
         }
         if (self.samples / 16).abs_diff(u64::from(self.duration_ms)) > 1 {
             return Err(format!("{} samples at 16 kHz are not {} ms", self.samples, self.duration_ms));

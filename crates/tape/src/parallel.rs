@@ -65,7 +65,16 @@ mod tests {
     fn keeps_order_and_reports_each() {
         let items: Vec<u32> = (0..100).collect();
         let mut seen = 0;
-        let out = map(&items, 4, || 0, |n, i| { *n += 1; i * 2 }, |_, _| seen += 1);
+        let out = map(
+            &items,
+            4,
+            || 0,
+            |n, i| {
+                *n += 1;
+                i * 2
+            },
+            |_, _| seen += 1,
+        );
         assert_eq!(out, items.iter().map(|i| i * 2).collect::<Vec<_>>());
         assert_eq!(seen, 100);
         assert!(map(&[] as &[u32], 4, || (), |(), i| *i, |_, _| ()).is_empty());

@@ -114,13 +114,18 @@ mod tests {
 
     fn pool() -> impl Strategy<Value = Vec<(String, String, u8)>> {
         prop::collection::btree_map("[a-f0-9]{8}", ("[a-z]{3}", 0_u8..3), 0..40).prop_map(|m| {
-            m.into_iter().enumerate().map(|(i, (md5, (name, tag)))| (format!("{name}-{i}"), md5, tag)).collect()
+            m.into_iter()
+                .enumerate()
+                .map(|(i, (md5, (name, tag)))| (format!("{name}-{i}"), md5, tag))
+                .collect()
         })
     }
 
     fn candidates(pool: &[(String, String, u8)]) -> Vec<Candidate<'_>> {
         const TAGS: [&str; 3] = ["car", "office", "street"];
-        pool.iter().map(|(path, md5, tag)| Candidate { path, md5, stratum: vec![TAGS[usize::from(*tag)]] }).collect()
+        pool.iter()
+            .map(|(path, md5, tag)| Candidate { path, md5, stratum: vec![TAGS[usize::from(*tag)]] })
+            .collect()
     }
 
     proptest! {

@@ -9,9 +9,9 @@ use crate::error::TapeError;
 
 /// Names that sound files go by. A file with another name is looked into, and left alone unless it begins like one.
 const SOUND: [&str; 35] = [
-    "wav", "wave", "rf64", "bwf", "w64", "mp3", "mp2", "flac", "ogg", "oga", "opus", "gsm", "au", "snd", "aif", "aiff",
-    "aifc", "caf", "m4a", "mp4", "aac", "wma", "amr", "awb", "vox", "ul", "al", "ulaw", "alaw", "raw", "pcm", "sln",
-    "g722", "g729", "sph",
+    "wav", "wave", "rf64", "bwf", "w64", "mp3", "mp2", "flac", "ogg", "oga", "opus", "gsm", "au", "snd",
+    "aif", "aiff", "aifc", "caf", "m4a", "mp4", "aac", "wma", "amr", "awb", "vox", "ul", "al", "ulaw",
+    "alaw", "raw", "pcm", "sln", "g722", "g729", "sph",
 ];
 /// Folders below folders deeper than this are not entered.
 const MAX_DEPTH: usize = 64;
@@ -65,7 +65,9 @@ impl Pool {
                     if depth < MAX_DEPTH {
                         folders.push((at, depth + 1));
                     } else {
-                        found.refused.push((shown(&root, &at), format!("more than {MAX_DEPTH} folders deep")));
+                        found
+                            .refused
+                            .push((shown(&root, &at), format!("more than {MAX_DEPTH} folders deep")));
                     }
                 } else {
                     found.consider(&root, &at, kind.is_symlink());
@@ -83,9 +85,13 @@ impl Pool {
             match at.canonicalize() {
                 Err(_) => return refuse("a symbolic link that leads nowhere"),
                 Ok(target) if !target.starts_with(root) => {
-                    return refuse("a symbolic link out of the pool; copy the file in, or scan the folder it is in");
+                    return refuse(
+                        "a symbolic link out of the pool; copy the file in, or scan the folder it is in",
+                    );
                 }
-                Ok(target) if target.is_dir() => return refuse("a symbolic link to a folder is not followed"),
+                Ok(target) if target.is_dir() => {
+                    return refuse("a symbolic link to a folder is not followed");
+                }
                 Ok(_) => {}
             }
         }
@@ -124,7 +130,10 @@ fn sounds(at: &Path) -> bool {
     if file.read_exact(&mut start).is_err() {
         return false;
     }
-    matches!(&start[..4], b"RIFF" | b"RF64" | b"BW64" | b"RIFX" | b"fLaC" | b"OggS" | b".snd" | b"#!AM" | b"caff")
+    matches!(
+        &start[..4],
+        b"RIFF" | b"RF64" | b"BW64" | b"RIFX" | b"fLaC" | b"OggS" | b".snd" | b"#!AM" | b"caff"
+    )
 }
 
 fn relative(root: &Path, at: &Path) -> Option<String> {
@@ -159,9 +168,8 @@ pub(crate) fn check_path(path: &str) -> Result<(), String> {
         return Err("the path is empty, too long or holds a zero byte".to_owned());
     }
     if path.contains('\\') || path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
-        return Err(
-            "the path must be relative to the pool, parted by single `/`, without `.`, `..` or `\\`".to_owned()
-        );
+        return Err("the path must be relative to the pool, parted by single `/`, without `.`, `..` or `\\`"
+            .to_owned());
     }
     Ok(())
 }
@@ -172,7 +180,9 @@ mod tests {
 
     #[test]
     fn paths_that_could_leave_the_pool() {
-        for bad in ["", "/etc/passwd", "../x.wav", "a/../../x.wav", "a//b.wav", "./a.wav", "a\\..\\b", "a\0b", "a/"] {
+        for bad in
+            ["", "/etc/passwd", "../x.wav", "a/../../x.wav", "a//b.wav", "./a.wav", "a\\..\\b", "a\0b", "a/"]
+        {
             assert!(check_path(bad).is_err(), "{bad:?}");
         }
         for good in ["a.wav", "2024/05/a b.wav", "..a.wav", "a/...b"] {

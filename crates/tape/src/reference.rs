@@ -59,7 +59,8 @@ impl References {
                         why: format!("`{}` is no time in seconds", cell(at)),
                     })
                 };
-                let segment = Segment { start_ms: time(start)?, end_ms: time(end)?, text: cell(text).to_owned() };
+                let segment =
+                    Segment { start_ms: time(start)?, end_ms: time(end)?, text: cell(text).to_owned() };
                 if segment.end_ms < segment.start_ms {
                     let why = "the utterance ends before it starts".to_owned();
                     return Err(TapeError::Table { path, line, why });
@@ -85,7 +86,8 @@ impl References {
             None => Vec::new(),
         };
         let text = self.texts.get(&key).cloned().or_else(|| {
-            let joined = segments.iter().map(|s| s.text.as_str()).filter(|t| !t.is_empty()).collect::<Vec<_>>();
+            let joined =
+                segments.iter().map(|s| s.text.as_str()).filter(|t| !t.is_empty()).collect::<Vec<_>>();
             (!joined.is_empty()).then(|| joined.join(" "))
         })?;
         Some(Reference { text, segments })

@@ -95,7 +95,9 @@ pub fn scan(
 ) -> Vec<FileReport> {
     let unchanged = |file: &PoolFile| {
         known.get(&file.path).filter(|k| {
-            k.bytes == file.bytes && k.modified_ns == file.modified_ns && (!options.hash || !k.ok || k.md5.is_some())
+            k.bytes == file.bytes
+                && k.modified_ns == file.modified_ns
+                && (!options.hash || !k.ok || k.md5.is_some())
         })
     };
     let fresh: Vec<&PoolFile> = pool.files.iter().filter(|f| unchanged(f).is_none()).collect();
@@ -160,7 +162,11 @@ pub fn read_tags(path: &Path) -> Result<BTreeMap<String, BTreeMap<String, String
             .map(|(column, cell)| (column.clone(), cell.clone()))
             .collect();
         if out.insert(name.clone(), tags).is_some() {
-            return Err(TapeError::Table { path: path.to_owned(), line, why: format!("`{name}` is named twice") });
+            return Err(TapeError::Table {
+                path: path.to_owned(),
+                line,
+                why: format!("`{name}` is named twice"),
+            });
         }
     }
     Ok(out)

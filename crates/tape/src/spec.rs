@@ -59,7 +59,8 @@ fn quotas(text: &str) -> Result<Vec<Quota>, TapeError> {
         let (seconds, calls) = part
             .split_once(':')
             .ok_or_else(|| wrong(format!("`{part}` is neither a preset nor seconds:calls")))?;
-        let number = |s: &str| s.trim().parse::<u32>().map_err(|_| wrong(format!("`{s}` is no whole number")));
+        let number =
+            |s: &str| s.trim().parse::<u32>().map_err(|_| wrong(format!("`{s}` is no whole number")));
         let quota = Quota { bucket_s: number(seconds)?, calls: number(calls)? };
         if !(1..=MAX_BUCKET_S).contains(&quota.bucket_s) {
             return Err(wrong(format!("{} s is outside 1..={MAX_BUCKET_S}", quota.bucket_s)));

@@ -55,7 +55,9 @@ impl Table {
                         chars.next();
                     }
                     '"' => quoted = None,
-                    _ if chars.peek().is_none() => return Err((opened, "a quote is never closed".to_owned())),
+                    _ if chars.peek().is_none() => {
+                        return Err((opened, "a quote is never closed".to_owned()));
+                    }
                     c => cell.push(c),
                 }
                 continue;
@@ -95,7 +97,10 @@ impl Table {
         self.columns.iter().position(|c| c == name).ok_or_else(|| TapeError::Table {
             path: path.to_owned(),
             line: 1,
-            why: format!("no column `{name}`; the first line must name the columns, it has: {}", self.columns.join(", ")),
+            why: format!(
+                "no column `{name}`; the first line must name the columns, it has: {}",
+                self.columns.join(", ")
+            ),
         })
     }
 

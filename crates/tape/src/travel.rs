@@ -30,7 +30,8 @@ pub fn copy_pool(manifest: &Manifest, pool: &Path, to: &Path) -> Result<(), Tape
             Err(e) => return Err(TapeError::io(&from, &e)),
         };
         let about = |line: &&str| line.split(['\t', ',']).next().is_some_and(|file| paths.contains(file));
-        let mut kept: String = text.lines().take(1).chain(text.lines().skip(1).filter(about)).collect::<Vec<_>>().join("\n");
+        let mut kept: String =
+            text.lines().take(1).chain(text.lines().skip(1).filter(about)).collect::<Vec<_>>().join("\n");
         kept.push('\n');
         write_atomic(&to.join(name), kept.as_bytes())?;
     }

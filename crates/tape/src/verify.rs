@@ -19,7 +19,11 @@ const EDGE_MS: u32 = 20;
 ///
 /// # Errors
 /// [`TapeError`] when the pool cannot be opened at all.
-pub fn verify(manifest: &Manifest, pool: &Path, threads: Option<NonZero<usize>>) -> Result<Vec<String>, TapeError> {
+pub fn verify(
+    manifest: &Manifest,
+    pool: &Path,
+    threads: Option<NonZero<usize>>,
+) -> Result<Vec<String>, TapeError> {
     let root = pool.canonicalize().map_err(|e| TapeError::io(pool, &e))?;
     if !root.is_dir() {
         return Err(TapeError::NotAPool { path: pool.to_owned() });
@@ -50,7 +54,8 @@ fn check(root: &Path, call: &ManifestCall, same_tools: bool, preparer: &mut Prep
         Err(e) => return vec![format!("{}: {e}", call.path)],
     };
     let mut findings = Vec::new();
-    let mut differs = |what: &str| findings.push(format!("{}: the manifest's {what} is not the recording's", call.path));
+    let mut differs =
+        |what: &str| findings.push(format!("{}: the manifest's {what} is not the recording's", call.path));
     if prepared.pcm.len() as u64 != call.samples {
         differs("number of samples");
     }

@@ -1,0 +1,1 @@
+//! FLAC and MP3, through symphonia.
