@@ -31,7 +31,7 @@ start() { # name, arguments...
 address() { jq -r "$2" "$work/$1.json"; }
 
 tape=(--tape fixtures/tapes/tape-a-tenth.json --pool fixtures/pool-tenth)
-for n in 1 2 3; do start "inst$n" --instances 1 --listen 127.0.0.1:0 --seed "$n" "${tape[@]}"; done
+for n in 1 2 3; do start "inst$n" --instances 1 --first "$n" --listen 127.0.0.1:0 "${tape[@]}"; done
 a=$(address inst1 '.instances[0]') b=$(address inst2 '.instances[0]') c=$(address inst3 '.instances[0]')
 start balancer --balance "$a,$b,$c" --listen 127.0.0.1:0
 lb=$(address balancer '.balancer')
@@ -76,6 +76,8 @@ code=0; "$bin/tc03" --config "$work/site.toml" --tiers 3,6 --out "$work/results"
 [ "$(jq -c 'select(.counted and .outcome != "ok")' "$run/calls.jsonl" | wc -l)" = 0 ] || fail "a counted call was not ok"
 [ "$(jq -c 'select(.counted)' "$run/calls.jsonl" | wc -l)" = 81 ] || fail "3 x 9 + 6 x 9 calls should count"
 [ "$(jq -r 'select(.counted) | .instance' "$run/calls.jsonl" | sort -u | wc -l)" = 3 ] || fail "all instances should serve"
+
+[ "$(grep -c simulated "$run/ladder.csv")" = 2 ] || fail "the built-in engine should be labelled simulated"
 
 echo "Ctrl-C writes what was measured"
 "$bin/tc03" --config "$work/site.toml" --tiers 3,6 --out "$work/stopped" >"$work/stopped.txt" 2>&1 &

@@ -40,7 +40,7 @@ pub struct Cli {
     /// Instances are called this and their number
     #[arg(long, value_name = "NAME", default_value = "inst")]
     pub name: String,
-    /// Also balance connections over the instances, in turn, at this address
+    /// Also balance connections over the instances, fewest calls first, at this address
     #[arg(long, value_name = "ADDR")]
     pub balancer: Option<SocketAddr>,
     /// Run no instance but a balancer in front of these addresses

@@ -87,7 +87,8 @@ async fn real(
     interrupt: watch::Receiver<bool>,
     console: &Console,
 ) -> Result<Answer, Failure> {
-    let world = World::real(config, interrupt)?;
+    let mut world = World::real(config, interrupt)?;
+    world.recognise_engines().await;
     ladder(cli, world, console).await
 }
 

@@ -436,7 +436,7 @@ impl<'a> Tally<'a> {
             evidence: world.site.dialect.evidence(),
             window_ms: world.config.server.window_ms,
             tail_silence_ms: world.config.load.tail_silence_ms,
-            wake_late_p99_ms: (!world.simulated)
+            wake_late_p99_ms: (!world.paused)
                 .then(|| self.writer.wake_late_p99_us())
                 .flatten()
                 .map(|us| f64::from(us) / 1e3),

@@ -12,14 +12,17 @@ use std::time::Duration;
 use tapedeck_fleet::Instance;
 use tapedeck_load::{Deck, Site};
 use tapedeck_metrics::gpu::GpuSource;
-use tapedeck_metrics::{ClientProbe, ProcSelf};
+use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
 use tapedeck_tape::Tape;
-use tapedeck_transport::{Connector, Endpoint, NetConnector, NetOptions, Secret, TlsOptions};
+use tapedeck_transport::{Connector, Endpoint, GetLimits, NetConnector, NetOptions, Secret, TlsOptions};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::error::{CaseError, ConfigError};
+
+/// The metric by which a built-in engine makes itself known.
+const SIMULATED: &str = "tapedeck_simulated";
 
 /// What only the operating system knows; a rehearsal knows nothing of it.
 pub trait Machine: Send + Sync + fmt::Debug {
@@ -52,7 +55,9 @@ pub struct World {
     pub client: Option<Arc<dyn ClientProbe>>,
     /// The operating system.
     pub machine: Arc<dyn Machine>,
-    /// Whether the engines are the built-in ones under a paused clock.
+    /// Whether the clock is paused, so that nothing can be said of our own lateness.
+    pub paused: bool,
+    /// Whether any of the engines is a built-in one; everything that is written then says so.
     pub simulated: bool,
     /// Zero of the run's clock.
     pub origin: Instant,
@@ -78,7 +83,7 @@ impl World {
             gpus: Vec::new(),
             client: Some(Arc::new(ProcSelf::default())),
             machine: Arc::new(ThisMachine),
-            simulated: false,
+            paused: false,
             interrupt,
         };
         let tape = Tape::load(&config.tape.manifest, &config.tape.pool)?;
@@ -121,11 +126,24 @@ impl World {
             gpus: seams.gpus,
             client: seams.client,
             machine: seams.machine,
-            simulated: seams.simulated,
+            paused: seams.paused,
+            simulated: seams.paused,
             origin: Instant::now(),
             interrupt: seams.interrupt,
             config,
         })
+    }
+
+    /// Asks every instance what it is: a built-in engine says so on its metrics page, whatever carries it.
+    pub async fn recognise_engines(&mut self) {
+        for instance in &self.instances {
+            let Some(endpoint) = &instance.metrics else { continue };
+            let bearer = instance.bearer.as_ref();
+            let page = fetch_page(&*self.connector, endpoint, bearer, GetLimits::default()).await;
+            // An instance that does not answer is the preflight's to report.
+            let names = page.map(|fetched| fetched.page.series).unwrap_or_default();
+            self.simulated |= names.iter().any(|series| series.name == SIMULATED);
+        }
     }
 
     /// Seconds on the run's clock.
@@ -160,8 +178,8 @@ pub struct Seams {
     pub client: Option<Arc<dyn ClientProbe>>,
     /// The operating system.
     pub machine: Arc<dyn Machine>,
-    /// Whether the engines are the built-in ones under a paused clock.
-    pub simulated: bool,
+    /// Whether the clock is paused and the engines are the built-in ones.
+    pub paused: bool,
     /// Becomes true when the user wants to stop.
     pub interrupt: watch::Receiver<bool>,
 }

@@ -1,7 +1,7 @@
 //! One instance: the model on tokio's clock, and who is connected to it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -68,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) library: Arc<Library>,
     start: Instant,
     inner: Mutex<Inner>,
+    /// Connections that were dealt out and have not asked for a call yet.
+    expected: AtomicUsize,
     wake: Arc<Notify>,
 }
 
@@ -131,6 +133,7 @@ impl Engine {
                 next_session: 0,
                 sockets: Sockets::default(),
             }),
+            expected: AtomicUsize::new(0),
             params,
             options,
             library,
@@ -145,6 +148,12 @@ impl Engine {
 impl EngineHandle {
     pub(crate) const fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+
+    /// Counts a connection as a call until it asks for one or ends.
+    pub(crate) fn expect(&self) -> Expected {
+        self.core.expected.fetch_add(1, Ordering::Relaxed);
+        Expected(Arc::clone(&self.core))
     }
 
     /// Name of the instance.
@@ -246,6 +255,11 @@ impl Core {
         self.lock().state
     }
 
+    /// Calls that are open, and connections that will ask for one.
+    pub(crate) fn calls(&self) -> usize {
+        self.lock().links.len() + self.expected.load(Ordering::Relaxed)
+    }
+
     fn end_all(&self, state: State, news: News) {
         self.act(|inner, now_ns| {
             inner.state = state;
@@ -275,6 +289,22 @@ impl Core {
         inner.sockets.active += 1;
         inner.sockets.total += 1;
         SocketGuard(Arc::clone(self))
+    }
+}
+
+/// A connection that was dealt to an instance; counts as a call until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Expected(Arc<Core>);
+
+impl Expected {
+    pub(crate) const fn core(&self) -> &Arc<Core> {
+        &self.0
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.0.expected.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -18,7 +18,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::create_response;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use crate::engine::{Core, EngineHandle, Seat, State};
+use crate::engine::{Core, EngineHandle, Expected, Seat, State};
 use crate::mischief::{Mischief, Trouble};
 use crate::options::Refusal;
 use crate::page::page;
@@ -54,23 +54,35 @@ impl EngineHandle {
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let core = Arc::clone(self.core());
+        self.expect().serve(io)
+    }
+}
+
+impl Expected {
+    /// Serves the connection that was dealt out.
+    pub(crate) fn serve<IO>(self, io: IO) -> impl Future<Output = ()> + Send + 'static + use<IO>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         async move {
-            if core.state() != State::Gone {
-                serve(core, io).await;
+            if self.core().state() != State::Gone {
+                serve(Arc::clone(self.core()), self, io).await;
             }
         }
     }
 }
 
-async fn serve<IO>(core: Arc<Core>, io: IO)
+async fn serve<IO>(core: Arc<Core>, expected: Expected, io: IO)
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let granted = Arc::new(Mutex::new(None));
+    let expected = Mutex::new(Some(expected));
     let service = service_fn(|request| {
         let (response, upgrade) = answer(&core, request);
         if upgrade.is_some() {
+            // From here on the call itself is counted.
+            expected.lock().unwrap_or_else(PoisonError::into_inner).take();
             *granted.lock().unwrap_or_else(PoisonError::into_inner) = upgrade;
         }
         std::future::ready(Ok::<_, Infallible>(response))

@@ -16,35 +16,56 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two health checks of a backend.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Sends every TCP connection to one backend, in turn, and copies bytes both ways until both sides are done.
+/// Sends every TCP connection to the backend with the fewest of them (among equals the first) and copies bytes
+/// both ways until both sides are done.
 ///
 /// A backend that refuses a connection is skipped at once and comes back with its next good health check, so
-/// keep [`Proxy::watch`] running. When no backend is up, every request is answered with 503. Clones share the
-/// turn and what is known of the backends.
+/// keep [`Proxy::watch`] running. When no backend is up, every request is answered with 503. Clones share
+/// what is known of the backends.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     backends: Arc<[Backend]>,
-    turn: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
 struct Backend {
     address: String,
     up: AtomicBool,
+    connections: AtomicUsize,
+}
+
+/// A connection that counts for its backend until it is dropped.
+struct Counted<'a>(&'a Backend);
+
+impl<'a> Counted<'a> {
+    fn new(backend: &'a Backend) -> Self {
+        backend.connections.fetch_add(1, Ordering::Relaxed);
+        Self(backend)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Proxy {
     /// A proxy in front of these `host:port` addresses; all count as up until they prove otherwise.
     #[must_use]
     pub fn new(addresses: Vec<String>) -> Self {
-        let backends = addresses.into_iter().map(|address| Backend { address, up: AtomicBool::new(true) });
-        Self { backends: backends.collect(), turn: Arc::default() }
+        let backends = addresses.into_iter().map(|address| Backend {
+            address,
+            up: AtomicBool::new(true),
+            connections: AtomicUsize::new(0),
+        });
+        Self { backends: backends.collect() }
     }
 
     /// Serves one connection until both sides are done.
     pub async fn serve(&self, mut client: TcpStream) {
         match self.connect().await {
-            Some(mut backend) => {
+            Some((mut backend, _counted)) => {
                 // An error here is one side gone; closing the other is all the answer there is.
                 let _ = copy_bidirectional(&mut client, &mut backend).await;
             }
@@ -63,23 +84,21 @@ impl Proxy {
         }
     }
 
-    /// A connection to the next backend in turn that is up and accepts.
-    async fn connect(&self) -> Option<TcpStream> {
-        for _ in 0..self.backends.len() {
-            let n = self.turn.fetch_add(1, Ordering::Relaxed) % self.backends.len();
-            let Some(backend) = self.backends.get(n).filter(|b| b.up.load(Ordering::Relaxed)) else {
-                continue;
-            };
+    /// A connection to the least busy backend that is up and accepts.
+    async fn connect(&self) -> Option<(TcpStream, Counted<'_>)> {
+        loop {
+            let up = self.backends.iter().filter(|b| b.up.load(Ordering::Relaxed));
+            let backend = up.min_by_key(|b| b.connections.load(Ordering::Relaxed))?;
+            let counted = Counted::new(backend);
             match timeout(PATIENCE, TcpStream::connect(&backend.address)).await {
                 Ok(Ok(stream)) => {
                     // A message held back to fill a packet would read as the engine's latency.
                     let _ = stream.set_nodelay(true);
-                    return Some(stream);
+                    return Some((stream, counted));
                 }
                 _ => backend.up.store(false, Ordering::Relaxed),
             }
         }
-        None
     }
 }
 

@@ -106,7 +106,7 @@ pub fn world(mut config: Config, interrupt: watch::Receiver<bool>) -> Result<Wor
         gpus: Vec::new(),
         client: None,
         machine: Arc::new(Nowhere),
-        simulated: true,
+        paused: true,
         interrupt,
     };
     World::assemble(config, tape, seams)
