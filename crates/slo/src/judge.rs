@@ -62,8 +62,14 @@ impl Findings {
         // A sure failure stays sure whatever else is a point verdict; a pass is as weak as its weakest limit.
         let sure_fail = self.limits.iter().any(|l| l.verdict == LimitVerdict::Fail);
         report.point_only = point && !(report.verdict == Verdict::Fail && sure_fail);
-        report.reasons = ranked.into_iter().flat_map(|(_, why)| why).chain(self.point).collect();
+        report.reasons = ranked.into_iter().flat_map(|(_, why)| why).collect();
         report.notes = self.notes;
+        // That a limit is kept by its estimate alone matters for a pass; beside a failure it is only a note.
+        if report.verdict == Verdict::Fail {
+            report.notes.extend(self.point);
+        } else {
+            report.reasons.extend(self.point);
+        }
         report.limits = self.limits;
     }
 }
@@ -378,6 +384,7 @@ fn steadiness(report: &TierReport, counted: &Counted<'_>, limits: &Limits, out: 
 
 /// Rule 6: did caches answer instead of the engine?
 fn caches(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Findings) {
+    let mut unknown_mm: Vec<&str> = Vec::new();
     for facts in evidence.instances {
         let (name, Some(page)) = (&facts.name, report.instances.get(&facts.name)) else { continue };
         for (what, rate) in [("prefix cache", page.prefix_hit_rate), ("multimodal cache", page.mm_hit_rate)] {
@@ -396,7 +403,7 @@ fn caches(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out
             ));
         }
         if facts.expected.mm_cache && page.mm_hit_rate.is_none() {
-            out.notes.push(format!("the multimodal cache's hit rate of {name} is unknown"));
+            unknown_mm.push(name);
         }
         if page.resets > 0 {
             out.notes.push(format!("{name} restarted {} times: its counters were bridged", page.resets));
@@ -404,6 +411,9 @@ fn caches(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out
         if page.gaps > 0 {
             out.notes.push(format!("{} pages of {name} could not be read", page.gaps));
         }
+    }
+    if !unknown_mm.is_empty() {
+        out.notes.push(format!("the multimodal cache's hit rate of {} is unknown", unknown_mm.join(" and ")));
     }
 }
 

@@ -146,6 +146,24 @@ mod tests {
     }
 
     #[test]
+    fn p_values_agree_with_scipy() {
+        // scipy.stats.permutation_test((v,), slope over 30, 90, ... 450, permutation_type="pairings",
+        // alternative="greater", n_resamples=inf), SciPy 1.17.1: all 40,320 orders.
+        for (values, p, rise) in [
+            ([0.1, 0.3, 0.2, 0.5, 0.4, 0.6, 0.55, 0.7], 0.001_066_468, 0.545_833_333),
+            ([0.3, 0.1, 0.5, 0.2, 0.4, 0.35, 0.6, 0.25], 0.207_911_706, 0.158_333_333),
+        ] {
+            let points: Vec<(f64, f64)> = (0..8).map(|i| 30.0 + 60.0 * f64::from(i)).zip(values).collect();
+            let trend = rising_trend(&points, 60.0, 100_000, 1, 0).unwrap();
+            assert_eq!(trend.blocks, 8);
+            assert!((trend.rise - rise).abs() < 1e-6, "{trend:?}");
+            // Five standard errors of 100,000 draws.
+            let tolerance = 5.0 * (p * (1.0 - p) / 100_000.0_f64).sqrt();
+            assert!((trend.p - p).abs() < tolerance, "{trend:?}, want {p}");
+        }
+    }
+
+    #[test]
     fn a_rise_is_found_and_measured() {
         let found = (0..50)
             .filter(|&s| rising_trend(&series(0.05, s, 240), 60.0, 2_000, s, 0).unwrap().p <= 0.01)
