@@ -5,7 +5,9 @@
 //! - `rehearsed`: wall time per chunk, client and a trivial server together, in memory under a paused clock;
 //! - `sockets`: CPU time per chunk of the client's thread over loopback TCP, against a bare loop that sends
 //!   and receives the same bytes on the same sockets, paced alike, in the same run;
-//! - `many`: wake lateness of 2,000 streams over loopback TCP, the sink on a thread of its own.
+//! - `many`: wake lateness of 2,000 streams over loopback TCP, the sink on a thread of its own, and how long
+//!   the kernel kept the client waiting for a processor: on a busy machine that is what the lateness shows,
+//!   and `chrt -f 1` in front of the command takes it out.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::float_cmp, reason = "a bench may fail loudly")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
@@ -110,22 +112,25 @@ fn many() {
     };
     let connector = Arc::new(NetConnector::new(NetOptions::default()).unwrap());
     let endpoint = format!("ws://{address}/").parse().unwrap();
-    let cpu = cpu_now();
-    let started = Instant::now();
+    let (cpu, waited, started) = (cpu_now(), waited_now(), Instant::now());
     let played = runtime.block_on(play(plan, deck, site(connector, endpoint)));
-    let share = micros(cpu_now() - cpu) / micros(started.elapsed());
+    let (cpu, waited) = (cpu_now() - cpu, waited_now() - waited);
+    let share = |of: Duration| of.as_secs_f64() / started.elapsed().as_secs_f64();
     let failed = played.iter().filter(|p| p.trace.final_ns.is_none()).count();
     let mut late: Vec<u32> = played.iter().flat_map(|p| p.trace.wake_late_us.iter().copied()).collect();
     late.sort_unstable();
     let at = |per_mille: usize| f64::from(late[(late.len() - 1) * per_mille / 1000]) / 1000.0;
     println!(
         "many: {STREAMS} streams, wake lateness p50 {:.2} p99 {:.2} p99.9 {:.2} max {:.2} ms, \
-         {share:.2} of a core, {:.2} us of CPU per chunk, {failed} of {} calls failed",
+         {:.2} of a core, {:.2} us of CPU per chunk, {:.2} of the time without a processor, \
+         {failed} of {} calls failed",
         at(500),
         at(990),
         at(999),
         at(1000),
-        micros(cpu_now() - cpu) / late.len() as f64,
+        share(cpu),
+        micros(cpu) / late.len() as f64,
+        share(waited),
         played.len(),
     );
 }
@@ -295,8 +300,17 @@ fn masked(first_byte: u8, payload: &[u8]) -> Vec<u8> {
 
 /// CPU time of this thread so far, by the kernel's own account.
 fn cpu_now() -> Duration {
+    sched_account(0)
+}
+
+/// Time for which this thread was ready to run and had no processor.
+fn waited_now() -> Duration {
+    sched_account(1)
+}
+
+fn sched_account(field: usize) -> Duration {
     let account = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    Duration::from_nanos(account.split_whitespace().next().unwrap().parse().unwrap())
+    Duration::from_nanos(account.split_whitespace().nth(field).unwrap().parse().unwrap())
 }
 
 /// Wall time, which a paused clock cannot tell.
