@@ -38,7 +38,7 @@ pub struct Capacity {
     pub first_fail: Option<u32>,
     /// The limits that it broke.
     pub limited_by: Vec<Limit>,
-    /// Tiers whose verdict rests on an estimate alone.
+    /// Tiers that passed or failed by an estimate alone.
     pub point_verdict_tiers: Vec<u32>,
     /// Tiers that passed above the first failing one: they do not count.
     pub non_monotonic: Vec<u32>,
@@ -213,7 +213,11 @@ pub fn capacity(tiers: &[TierReport], limits: &Limits) -> Capacity {
         safety_factor: limits.safety_factor,
         first_fail,
         limited_by: first_fail.and_then(|f| levels.get(&f)).map(|l| l.broken.clone()).unwrap_or_default(),
-        point_verdict_tiers: levels.iter().filter(|(_, l)| l.point).map(|(&n, _)| n).collect(),
+        point_verdict_tiers: levels
+            .iter()
+            .filter(|(_, l)| l.point && !l.verdict.undecided())
+            .map(|(&n, _)| n)
+            .collect(),
         non_monotonic: levels
             .iter()
             .filter(|&(&n, l)| l.verdict == Verdict::Pass && first_fail.is_some_and(|f| n > f))

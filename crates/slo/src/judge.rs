@@ -369,6 +369,12 @@ fn completeness(evidence: &TierEvidence<'_>, report: &TierReport, counted: &Coun
 
 /// Rule 5: did it keep getting worse?
 fn steadiness(report: &TierReport, counted: &Counted<'_>, limits: &Limits, out: &mut Findings) {
+    if report.stationarity.is_empty() && !counted.figures.is_empty() {
+        out.notes.push(format!(
+            "too short to tell whether it kept getting worse: that takes four blocks of {:.0} s",
+            limits.stationarity.block_s
+        ));
+    }
     out.unstable.extend(report.stationarity.iter().filter(|s| s.alarm).map(stationarity::sentence));
     let (slope, longest_s) = age_slope(counted);
     if let Some(slope) = slope {

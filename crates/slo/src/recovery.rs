@@ -55,7 +55,7 @@ pub struct Recovery {
 pub fn recovery(lags: &[(f64, f64)], fault_s: f64, until_s: f64, rules: &RecoveryRules) -> Recovery {
     let mut steps: Vec<RecoveryStep> = Vec::new();
     let mut from_s = fault_s;
-    while rules.step_s > 0.0 && from_s + rules.step_s <= until_s {
+    while rules.step_s > 0.0 && until_s.is_finite() && from_s + rules.step_s <= until_s {
         let to_s = from_s + rules.step_s;
         let mut values: Vec<f64> = lags.iter().filter(|l| l.0 >= from_s && l.0 < to_s).map(|l| l.1).collect();
         steps.push(RecoveryStep { from_s, n: values.len() as u64, lag_p95_s: percentile(&mut values, 0.95) });

@@ -28,7 +28,7 @@ fn residuals(counted: &Counted<'_>, figure: &dyn Fn(&CallRecord) -> Option<f64>)
 fn open_calls(counted: &Counted<'_>, from_s: f64, to_s: f64, step_s: f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut at_s = from_s;
-    while at_s < to_s && step_s > 0.0 {
+    while at_s < to_s && to_s.is_finite() && step_s > 0.0 {
         let calls = counted.figures.iter().chain(&counted.errors);
         let open = calls.filter(|c| c.start_s <= at_s && at_s < c.done_s).count();
         #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 calls are open at once")]

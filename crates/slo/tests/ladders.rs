@@ -112,6 +112,9 @@ fn the_sentence_names_the_limits_the_points_and_the_simulation() {
     tiers[2] = breaks(tiers[2].clone(), Limit::Final);
     tiers[1].point_only = true;
     tiers[0].simulated = true;
+    // What proves nothing has no point verdict either.
+    tiers.push(tier(18, Unstable));
+    tiers[3].point_only = true;
     let c = capacity(&tiers, &Limits::default());
     assert_eq!(c.limited_by, [Limit::Ttft, Limit::Final]);
     assert_eq!(c.point_verdict_tiers, [6]);

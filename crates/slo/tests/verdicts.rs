@@ -438,6 +438,17 @@ fn a_tier_that_keeps_getting_worse_is_unstable() {
 }
 
 #[test]
+fn a_tier_too_short_for_the_test_says_so() {
+    let tier = healthy().each(|_, c| {
+        c.start_s = 130.0 + c.start_s / 10.0;
+        c.done_s = c.start_s + 3.0;
+    });
+    let report = judged(&tier);
+    assert_eq!((report.verdict, report.stationarity.len()), (Verdict::Pass, 0));
+    assert!(report.notes.iter().any(|n| n.contains("four blocks of 60 s")), "{:?}", report.notes);
+}
+
+#[test]
 fn a_certain_rise_below_the_floor_is_no_alarm() {
     let tier = healthy();
     let from_s = tier.bounds.window_from_s;
