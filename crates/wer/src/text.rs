@@ -169,25 +169,33 @@ impl Text {
 }
 
 impl<'a> Tokens<'a> {
-    /// The single characters of all tokens, each with its combining marks.
-    #[must_use]
-    pub fn characters(&self) -> Vec<Token<'a>> {
-        let mut characters = Vec::with_capacity(self.words.len() * 4);
+    /// The single characters of all tokens, each with its combining marks, as numbers that are equal where
+    /// the characters are. `known` holds those of characters with marks, and is shared by two texts.
+    pub(crate) fn character_numbers(&self, known: &mut HashMap<&'a str, u32>) -> Vec<u32> {
+        let mut numbers = Vec::with_capacity(self.words.len() * 4);
+        let mut take = |character: &'a str| {
+            let mut chars = character.chars();
+            let number = match (chars.next(), chars.next()) {
+                (Some(c), None) => u32::from(c),
+                // Numbers beyond the last code point are free.
+                _ => {
+                    let next = 0x11_0000 + u32::try_from(known.len()).unwrap_or_default();
+                    *known.entry(character).or_insert(next)
+                }
+            };
+            numbers.push(number);
+        };
         for word in &self.words {
-            if word.language == Language::Han {
-                characters.push(*word);
-                continue;
-            }
             let mut from = 0;
             for (at, c) in word.text.char_indices().skip(1) {
                 if Class::of(c) != Class::Mark {
-                    characters.push(Token { text: &word.text[from..at], language: word.language });
+                    take(&word.text[from..at]);
                     from = at;
                 }
             }
-            characters.push(Token { text: &word.text[from..], language: word.language });
+            take(&word.text[from..]);
         }
-        characters
+        numbers
     }
 
     /// Numbers for the tokens of two texts, equal where the tokens are equal.
