@@ -1,6 +1,6 @@
 //! One call, from connecting to the close.
 
-use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll, time::Duration};
+use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
 use futures_util::StreamExt;
 use tapedeck_pace::Schedule;
@@ -14,7 +14,8 @@ use tokio_tungstenite::{
 };
 
 use crate::{
-    deck::{Deck, DeckCall},
+    cast::{Cast, Part},
+    deck::DeckCall,
     open::{Opened, open},
     plan::Plan,
     silence::Silence,
@@ -26,24 +27,24 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) plan: Plan,
-    pub(crate) deck: Arc<Deck>,
+    pub(crate) cast: Cast,
     pub(crate) site: Site,
     pub(crate) origin: Instant,
     config: WebSocketConfig,
 }
 
 impl Stage {
-    pub(crate) fn new(plan: Plan, deck: Arc<Deck>, site: Site, origin: Instant) -> Self {
+    pub(crate) fn new(plan: Plan, cast: Cast, site: Site, origin: Instant) -> Self {
         let config = WebSocketConfig::default()
             // Answers are short, and the library clears as much of its buffer before every read.
             .read_buffer_size(4 << 10)
             // Each message goes to the socket in one write, as soon as it is made.
             .write_buffer_size(0)
             // Room for one message of ours and for answers to pings that a blocked socket holds up.
-            .max_write_buffer_size(deck.largest_frame() + (1 << 20))
+            .max_write_buffer_size(cast.largest_frame() + (1 << 20))
             .max_message_size(Some(plan.max_message_bytes))
             .max_frame_size(Some(plan.max_message_bytes));
-        Self { plan, deck, site, origin, config }
+        Self { plan, cast, site, origin, config }
     }
 }
 
@@ -59,13 +60,14 @@ pub(crate) struct Turn {
 pub(crate) async fn play<C: Future<Output = ()>>(
     stage: &Stage,
     turn: Turn,
+    part: &Part,
     call: &DeckCall,
     mut cut: Pin<&mut C>,
     mut sleep: Pin<&mut Sleep>,
 ) -> Played {
     let plan = &stage.plan;
     let c0 = Instant::now();
-    let mut trace = blank(stage, turn, call, c0);
+    let mut trace = blank(stage, turn, part, call, c0);
     let done = |mut trace: Trace, texts: Texts| {
         if trace.done_ns == 0 {
             trace.done_ns = since(stage.origin, Instant::now());
@@ -98,7 +100,7 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     let script = Script {
         frames: call.frames(),
         first: first.flatten(),
-        schedule: Schedule::new(c1, stage.deck.chunk(), call.audio()),
+        schedule: Schedule::new(c1, part.deck().chunk(), call.audio()),
         silence: Silence::new(&call.meta().speech),
         timeouts: &plan.timeouts,
         mute: plan.timeouts.mute.filter(|_| dialect.answers_during_call()),
@@ -128,10 +130,11 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     trace.rtt_us = said.rtt_us;
     trace.wake_late_us = said.lateness.wake_late_us;
     trace.blocked_us = said.lateness.blocked_us;
+    // An error stays one: our lateness excuses no close and no refusal.
     let late_us = trace.wake_late_us.iter().copied().max().unwrap_or(0);
-    if Duration::from_micros(late_us.into()) > plan.timeouts.client_late
-        && trace.outcome.outcome != Outcome::Cancelled
-    {
+    let proves_something =
+        matches!(trace.outcome.outcome, Outcome::Ok | Outcome::TailLost | Outcome::EmptyFinal);
+    if proves_something && Duration::from_micros(late_us.into()) > plan.timeouts.client_late {
         let words = format!("our sender woke {} ms late", late_us / 1000);
         trace.outcome = OutcomeDetail::said(Outcome::ClientLate, None, &words);
     }
@@ -145,18 +148,19 @@ pub(crate) async fn play<C: Future<Output = ()>>(
 }
 
 /// A trace in which nothing has happened yet.
-fn blank(stage: &Stage, turn: Turn, call: &DeckCall, c0: Instant) -> Trace {
+fn blank(stage: &Stage, turn: Turn, part: &Part, call: &DeckCall, c0: Instant) -> Trace {
     let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
     Trace {
         stream: turn.stream,
         seq: turn.seq,
         call: call.meta().index,
+        tape: part.tape().map(str::to_owned),
         counted: turn.counted,
         c0_ns: since(stage.origin, c0),
         c1_ns: None,
-        chunk_ns: ns(stage.deck.chunk()),
+        chunk_ns: ns(part.deck().chunk()),
         audio_ns: ns(call.audio()),
-        tail_silence_ns: ns(stage.deck.tail_silence()),
+        tail_silence_ns: ns(part.deck().tail_silence()),
         wake_late_us: Vec::new(),
         blocked_us: Vec::new(),
         end_ns: None,

@@ -26,11 +26,12 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Read on in [`Plan`] (what is played), [`run`] (which calls count, how it ends), [`Control`] (how to end it
+//! Read on in [`Plan`] (what is played), [`Cast`] (who plays which tape), [`run`] (which calls count, how it ends), [`Control`] (how to end it
 //! sooner) and [`Timeouts`] (why nothing hangs). Limits: one connection per call, arrivals are closed-loop (a
 //! stream's next call waits for its last), and nothing here knows of limits or verdicts.
 
 mod call;
+mod cast;
 mod control;
 mod deck;
 mod open;
@@ -41,6 +42,7 @@ mod site;
 mod stream;
 mod talk;
 
+pub use cast::{Cast, Part};
 pub use control::Control;
 pub use deck::{Deck, DeckCall, DeckError};
 pub use plan::{Plan, Timeouts};

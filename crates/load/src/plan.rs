@@ -77,7 +77,7 @@ pub struct Timeouts {
     /// the stream from meeting its own predecessor on a server that is full.
     pub close: Duration,
     /// A sender that woke later than this at any chunk proves nothing about the server: the call becomes
-    /// `client_late`; 1 s.
+    /// `client_late`, unless it ended in an error; 1 s.
     pub client_late: Duration,
 }
 

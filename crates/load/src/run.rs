@@ -10,8 +10,8 @@ use tokio::{
 
 use crate::{
     call::Stage,
+    cast::Cast,
     control::{Control, Phase},
-    deck::Deck,
     plan::Plan,
     site::{Played, Site},
     stream::{StreamSum, Tally, caller},
@@ -49,11 +49,11 @@ impl Summary {
     }
 }
 
-/// Lets the plan's streams play the deck against the site, and sends each call to `out` as it ends.
+/// Lets the plan's streams play their parts (one deck for all, as a rule) against the site, and sends each call to `out` as it ends.
 ///
 /// Stream k starts at call k mod C (C = calls on the tape) after `k * ramp`. Its window opens at its own
 /// first call boundary after ramp and warm-up (`streams * ramp + warm_up` from the start) and holds exactly
-/// `loops * C` calls: membership is decided when a call starts and never changed. All streams keep playing
+/// `loops * C` calls, C being those of its own part: membership is decided when a call starts and never changed. All streams keep playing
 /// until the last counted call of any of them has ended; then each finishes the call it is in, and what
 /// still goes on after the plan's drain limit is cut as `cancelled`. A failed call counts as what it is; its
 /// stream goes on with the next call of the tape, not before the plan's back-off is over.
@@ -64,15 +64,15 @@ impl Summary {
 /// Only if a stream itself panicked, which is a defect of this crate.
 pub async fn run(
     plan: Plan,
-    deck: Arc<Deck>,
+    cast: impl Into<Cast>,
     site: Site,
     origin: Instant,
     control: Control,
     out: mpsc::UnboundedSender<Played>,
 ) -> Summary {
     let start = Instant::now();
-    let per_stream = u64::from(plan.loops) * u64::try_from(deck.calls().len()).unwrap_or(u64::MAX);
-    let counted_planned = u64::from(plan.streams) * per_stream;
+    let cast = cast.into();
+    let counted_planned = cast.counted_calls(plan.streams, plan.loops);
     let mut summary = Summary {
         start_ns: since(origin, start),
         last_close_ns: since(origin, start),
@@ -85,7 +85,7 @@ pub async fn run(
     let streams = plan.streams;
     let drain = plan.drain;
     let tally = Arc::new(Tally::new(counted_planned, control.clone()));
-    let stage = Arc::new(Stage::new(plan, deck, site, origin));
+    let stage = Arc::new(Stage::new(plan, cast, site, origin));
     let mut callers = JoinSet::new();
     for k in 0..streams {
         let (stage, tally) = (Arc::clone(&stage), Arc::clone(&tally));

@@ -60,13 +60,13 @@ pub(crate) async fn caller(
     out: mpsc::UnboundedSender<Played>,
 ) -> StreamSum {
     let plan = &stage.plan;
-    let calls = stage.deck.calls();
     let mut sum = StreamSum::default();
+    let Some(part) = stage.cast.part(k) else { return sum };
     let mut stop = pin!(control.reached(Phase::Stopping));
     let mut cut = pin!(control.reached(Phase::Cut));
     let mut timer = pin!(sleep(std::time::Duration::ZERO));
     let opens = start + plan.opens_after();
-    let mut window = u64::from(plan.loops) * u64::try_from(calls.len()).unwrap_or(u64::MAX);
+    let mut window = u64::from(plan.loops) * u64::try_from(part.len()).unwrap_or(u64::MAX);
     let mut begin = start + plan.ramp.saturating_mul(k);
 
     for seq in 0_u32.. {
@@ -80,8 +80,7 @@ pub(crate) async fn caller(
         if control.is(Phase::Stopping) {
             break;
         }
-        let at = (usize::try_from(k).unwrap_or(0) + usize::try_from(seq).unwrap_or(0)) % calls.len().max(1);
-        let Some(call) = calls.get(at) else { break };
+        let Some(call) = part.call(seq) else { break };
         // Fixed here, before anything is known of the outcome. The window opens once and then holds the
         // whole tape, call after call.
         let c0 = Instant::now();
@@ -89,7 +88,7 @@ pub(crate) async fn caller(
         window -= u64::from(counted);
 
         let turn = Turn { stream: k, seq, counted };
-        let played = play(&stage, turn, call, cut.as_mut(), timer.as_mut()).await;
+        let played = play(&stage, turn, &part, call, cut.as_mut(), timer.as_mut()).await;
         let errored =
             played.trace.outcome.outcome.class(!call.meta().speech.is_silent()) == OutcomeClass::Error;
         sum.calls += 1;

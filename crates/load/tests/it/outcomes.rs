@@ -253,6 +253,44 @@ async fn messages_that_break_the_protocol() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whatever_bytes_follow_the_upgrade_the_call_ends() {
+    // A small generator of its own, so that the same bytes come every time.
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut seen = std::collections::BTreeMap::<Outcome, u32>::new();
+    for round in 0..300 {
+        let mut bytes: Vec<u8> = (0..random() % 200).map(|_| random().to_le_bytes()[0]).collect();
+        if round % 3 > 0 && bytes.len() > 2 {
+            // Make the head of a frame plausible, so that some of it is read as one.
+            bytes[0] = [0x81, 0x82, 0x88, 0x89, 0x8a, 0x01][round % 6];
+            bytes[1] &= 0x7f;
+        }
+        let hold = round % 2 == 0;
+        let handler = bare(move |_, io| {
+            let bytes = bytes.clone();
+            async move {
+                let ws = tokio_tungstenite::accept_async(io).await.unwrap();
+                let mut io = ws.into_inner();
+                let _ = io.write_all(&bytes).await;
+                if hold {
+                    let _ = tokio::io::copy(&mut io, &mut tokio::io::sink()).await;
+                }
+            }
+        });
+        let t = one_call(once(), 500, handler).await.trace;
+        assert!(t.done_ns <= 31_000_000_000, "{t:?}");
+        assert_ne!(t.outcome.outcome, Outcome::Ok);
+        *seen.entry(t.outcome.outcome).or_default() += 1;
+    }
+    assert!(seen.contains_key(&Outcome::Protocol) && seen.contains_key(&Outcome::ClosedEarly), "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn giant_messages_are_read_up_to_the_limit() {
     fn giant(bytes: usize) -> Handler {
         ws(move |_, mut ws| async move {
