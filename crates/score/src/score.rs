@@ -67,6 +67,7 @@ pub fn score(trace: &Trace, meta: &CallMeta, rules: &Rules, words: &Words) -> Ca
         stream: trace.stream,
         seq: trace.seq,
         call: trace.call,
+        tape: trace.tape.clone(),
         bucket_s: meta.bucket_s,
         counted: trace.counted,
         start_s: seconds_between(trace.c0_ns, 0),

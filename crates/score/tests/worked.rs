@@ -310,3 +310,11 @@ fn a_trace_without_audio_or_chunks_gives_no_figure_instead_of_a_division_by_zero
         }
     }
 }
+
+#[test]
+fn rules_have_their_defaults_and_refuse_typos() {
+    let rules: Rules = serde_json::from_str(r#"{"evidence": "position"}"#).unwrap();
+    assert_eq!(rules, Rules::new(Evidence::Position, None));
+    assert_eq!(rules.window_speech_min_ms, 300);
+    assert!(serde_json::from_str::<Rules>(r#"{"evidence": "position", "window": 2000}"#).is_err());
+}

@@ -52,6 +52,7 @@ pub(crate) fn trace(audio_ms: u64, messages: Vec<Message>, final_ms: Option<u64>
         stream: 2,
         seq: 5,
         call: 4,
+        tape: None,
         counted: true,
         c0_ns: (C1_MS - 40) * MS,
         c1_ns: Some(C1_MS * MS),
