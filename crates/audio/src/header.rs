@@ -215,8 +215,10 @@ fn measure<R: Read + Seek>(
         warnings.push(Warning::Streamed);
     }
     let frames = bytes / frame;
-    if bytes % frame != 0 {
-        warnings.push(Warning::PartialFrame { bytes: bytes % frame });
+    // A file that was cut may end anywhere: that is said once, below.
+    let partial = bytes % frame;
+    if partial != 0 && (unfinished || declared <= there) {
+        warnings.push(Warning::PartialFrame { bytes: partial });
     }
     if !unfinished && declared > there {
         let declared_frames = declared / frame;

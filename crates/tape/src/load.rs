@@ -28,6 +28,15 @@ impl Tape {
         Self::of(parsed, md5_hex(&bytes), pool)
     }
 
+    /// [`Tape::load`] with a manifest that was made just now and is in no file; its own digest stands for the file's.
+    ///
+    /// # Errors
+    /// As [`Tape::load`].
+    pub fn of_manifest(manifest: Manifest, pool: &Path) -> Result<Self, TapeError> {
+        let digest = manifest.digest.clone();
+        Self::of(manifest, digest, pool)
+    }
+
     fn of(manifest: Manifest, md5: String, pool: &Path) -> Result<Self, TapeError> {
         let root = pool.canonicalize().map_err(|e| TapeError::io(pool, &e))?;
         if !root.is_dir() {

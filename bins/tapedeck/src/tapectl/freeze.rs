@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use tapedeck_audio::Channel;
 use tapedeck_record::ExitCode;
 use tapedeck_tape::{
-    FreezeOptions, Manifest, Pool, ScanOptions, Spec, TapeError, copy_pool, freeze, read_tags, scan, write_atomic,
+    FreezeOptions, Manifest, Pool, ScanOptions, Spec, TapeError, copy_pool, freeze, read_tags, scan,
+    write_atomic,
 };
 
 use super::args::Freeze;
@@ -19,7 +20,10 @@ pub(super) fn run(args: &Freeze, out: &mut impl Write) -> Result<ExitCode, Error
         spec.name.clone_from(name);
     }
     if !(0.0..=1.0).contains(&args.tolerance) {
-        return Err(Error::Usage(format!("--tolerance {}: give a share between 0 and 1, e.g. 0.1", args.tolerance)));
+        return Err(Error::Usage(format!(
+            "--tolerance {}: give a share between 0 and 1, e.g. 0.1",
+            args.tolerance
+        )));
     }
     let pool = Pool::list(&args.pool)?;
     let bar = progress::bar(pool.files.len(), "reading");
@@ -38,7 +42,11 @@ pub(super) fn run(args: &Freeze, out: &mut impl Write) -> Result<ExitCode, Error
     }
     let refused = reports.iter().filter(|r| !r.ok).count();
     if refused > 0 {
-        writeln!(out, "{refused} of {} files cannot be used; `tapectl scan` lists them with reasons", reports.len())?;
+        writeln!(
+            out,
+            "{refused} of {} files cannot be used; `tapectl scan` lists them with reasons",
+            reports.len()
+        )?;
     }
     let default = PathBuf::from(format!("{}.json", spec.name));
     let file = args.out.as_deref().unwrap_or(&default);
@@ -93,7 +101,11 @@ fn report(manifest: &Manifest, file: &Path, out: &mut impl Write) -> Result<(), 
     let seconds = manifest.duration_ms() / 1000;
     writeln!(out, "{}: {} calls, {seconds} s, seed {}", file.display(), manifest.calls.len(), manifest.seed)?;
     for call in manifest.calls.iter().filter(|c| c.speech.is_silent()) {
-        writeln!(out, "  warning: {}: no speech was found in it, so it will never have a first text", call.id())?;
+        writeln!(
+            out,
+            "  warning: {}: no speech was found in it, so it will never have a first text",
+            call.id()
+        )?;
     }
     Ok(())
 }

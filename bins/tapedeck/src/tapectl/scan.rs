@@ -18,7 +18,10 @@ const LISTED: usize = 200;
 
 pub(super) fn run(args: &Scan, out: &mut impl Write) -> Result<ExitCode, Error> {
     if !(0.0..=1.0).contains(&args.tolerance) {
-        return Err(Error::Usage(format!("--tolerance {}: give a share between 0 and 1, e.g. 0.1", args.tolerance)));
+        return Err(Error::Usage(format!(
+            "--tolerance {}: give a share between 0 and 1, e.g. 0.1",
+            args.tolerance
+        )));
     }
     let pool = list(&args.pool)?;
     let opened = if args.no_index { None } else { Index::open(args.index.as_deref(), &args.pool) };
@@ -102,7 +105,8 @@ fn summary(args: &Scan, pool: &Pool, reports: &[FileReport], out: &mut impl Writ
         reports.len() - usable.len(),
         pool.others,
     )?;
-    let mut per_bucket: BTreeMap<Option<u32>, (usize, f64)> = args.buckets.iter().map(|&b| (Some(b), (0, 0.0))).collect();
+    let mut per_bucket: BTreeMap<Option<u32>, (usize, f64)> =
+        args.buckets.iter().map(|&b| (Some(b), (0, 0.0))).collect();
     for report in &usable {
         let bucket = report.duration_ms().and_then(|ms| nominal_bucket(ms, &args.buckets, args.tolerance));
         let slot = per_bucket.entry(bucket).or_default();
@@ -110,7 +114,9 @@ fn summary(args: &Scan, pool: &Pool, reports: &[FileReport], out: &mut impl Writ
         slot.1 += report.duration_s.unwrap_or(0.0);
     }
     writeln!(out, "\nbucket (+-{:.0} %)    calls      hours", args.tolerance * 100.0)?;
-    for (bucket, (calls, seconds)) in per_bucket.iter().filter(|(b, _)| b.is_some()).chain(per_bucket.iter().filter(|(b, _)| b.is_none())) {
+    for (bucket, (calls, seconds)) in
+        per_bucket.iter().filter(|(b, _)| b.is_some()).chain(per_bucket.iter().filter(|(b, _)| b.is_none()))
+    {
         let name = bucket.map_or_else(|| "none of them".to_owned(), |b| format!("{b} s"));
         writeln!(out, "{name:>14}  {calls:>9}  {:>9.2}", seconds / 3600.0)?;
     }
@@ -148,10 +154,18 @@ fn twins(usable: &[&FileReport], out: &mut impl Write) -> Result<(), Error> {
         }
     }
     let same = by_content.values().filter(|paths| paths.len() > 1);
-    named("The same bytes twice (a tape takes the first):", same.filter_map(|p| Some((*p.first()?, *p.get(1)?))), out)
+    named(
+        "The same bytes twice (a tape takes the first):",
+        same.filter_map(|p| Some((*p.first()?, *p.get(1)?))),
+        out,
+    )
 }
 
-fn named<'a>(title: &str, lines: impl Iterator<Item = (&'a str, &'a str)>, out: &mut impl Write) -> Result<(), Error> {
+fn named<'a>(
+    title: &str,
+    lines: impl Iterator<Item = (&'a str, &'a str)>,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let lines: Vec<_> = lines.collect();
     if !lines.is_empty() {
         writeln!(out, "\n{title}")?;

@@ -71,7 +71,8 @@ fn timeline(manifest: &Manifest, out: &mut impl Write) -> Result<(), Error> {
 
 /// A call as a row of characters: `#` where more than half is speech, `.` where some is.
 fn sketch(call: &ManifestCall) -> String {
-    let edge = |i: u32| u32::try_from(u64::from(call.duration_ms) * u64::from(i) / u64::from(SKETCH)).unwrap_or(0);
+    let edge =
+        |i: u32| u32::try_from(u64::from(call.duration_ms) * u64::from(i) / u64::from(SKETCH)).unwrap_or(0);
     (0..SKETCH)
         .map(|i| {
             let (from, to) = (edge(i), edge(i + 1));
@@ -123,7 +124,10 @@ fn voices(manifest: &Manifest, args: &Show, out: &mut impl Write) -> Result<(), 
         let mut counts: Vec<u32> = (0..period)
             .map(|t| {
                 let speaks = |offset: &&u64| {
-                    usize::try_from((**offset + t) % period).ok().and_then(|i| spoken.get(i)).is_some_and(|s| *s)
+                    usize::try_from((**offset + t) % period)
+                        .ok()
+                        .and_then(|i| spoken.get(i))
+                        .is_some_and(|s| *s)
                 };
                 u32::try_from(offsets.iter().filter(speaks).count()).unwrap_or(u32::MAX)
             })
@@ -140,7 +144,11 @@ fn voices(manifest: &Manifest, args: &Show, out: &mut impl Write) -> Result<(), 
 }
 
 /// Steps by which stream `k` starts later than the first.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the ramp is between 0 and 3600 s")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the ramp is between 0 and 3600 s"
+)]
 fn delay_steps(k: u32, ramp: f64) -> u64 {
     (f64::from(k) * ramp * 1000.0 / f64::from(100_u32)).round() as u64
 }
@@ -165,10 +173,17 @@ fn memory(manifest: &Manifest, out: &mut impl Write) -> Result<(), Error> {
         *most = most.max(peak);
     }
     for (bucket, peak) in longest {
-        writeln!(out, "{bucket:>4} s  {peak:>6.0} MB at a call's end, about half of it on average over the call")?;
+        writeln!(
+            out,
+            "{bucket:>4} s  {peak:>6.0} MB at a call's end, about half of it on average over the call"
+        )?;
     }
     let mean = weighted / f64::max(total_s, 0.001);
-    writeln!(out, "  tape  {mean:>6.0} MB per stream if every call held its peak throughout, about {:.0} MB as they grow", mean / 2.0)?;
+    writeln!(
+        out,
+        "  tape  {mean:>6.0} MB per stream if every call held its peak throughout, about {:.0} MB as they grow",
+        mean / 2.0
+    )?;
     Ok(())
 }
 
@@ -204,7 +219,11 @@ mod tests {
     #[test]
     fn kv_of_nominal_calls() {
         for (seconds, mb) in [(30, 62.0), (60, 121.0), (180, 356.0), (300, 591.0)] {
-            assert!((kv_peak_mb(seconds * 1000) - mb).abs() < 1.0, "{seconds} s: {}", kv_peak_mb(seconds * 1000));
+            assert!(
+                (kv_peak_mb(seconds * 1000) - mb).abs() < 1.0,
+                "{seconds} s: {}",
+                kv_peak_mb(seconds * 1000)
+            );
         }
     }
 }

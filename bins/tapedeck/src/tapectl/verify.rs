@@ -18,6 +18,11 @@ pub(super) fn run(args: &Verify, out: &mut impl Write) -> Result<ExitCode, Error
     for finding in &findings {
         writeln!(out, "{finding}")?;
     }
-    writeln!(out, "{}: {} findings; this is not the tape that was frozen", args.tape.display(), findings.len())?;
+    writeln!(
+        out,
+        "{}: {} findings; this is not the tape that was frozen",
+        args.tape.display(),
+        findings.len()
+    )?;
     Ok(ExitCode::No)
 }
