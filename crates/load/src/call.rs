@@ -140,7 +140,7 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     }
 
     let texts = if plan.keep_texts { said.session.texts() } else { Texts::default() };
-    part(said.ws, &mut *said.session, plan.timeouts.close).await;
+    hang_up(said.ws, &mut *said.session, plan.timeouts.close).await;
     // Asked last, because what follows the final is a violation too.
     trace.violations = said.session.violations();
     trace.instance = said.session.instance().map(str::to_owned);
@@ -194,7 +194,7 @@ fn judge(ending: Ending, session: &dyn Session) -> (Option<Instant>, Option<Fina
 
 /// Says goodbye and waits for the server's side of it, but not for long: a slot that it has not given up yet
 /// would be missing for the stream's next call.
-async fn part(mut ws: WebSocketStream<Io>, session: &mut dyn Session, limit: Duration) {
+async fn hang_up(mut ws: WebSocketStream<Io>, session: &mut dyn Session, limit: Duration) {
     let goodbye = async {
         if ws.close(None).await.is_err() {
             return;

@@ -59,6 +59,9 @@ pub struct CallRecord {
     pub seq: u32,
     /// Index of the call on the tape.
     pub call: u32,
+    /// Name of the tape, where the streams of a tier play different ones; otherwise it is the tier's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tape: Option<String>,
     /// Nominal duration bucket, seconds.
     pub bucket_s: u32,
     /// Whether the call counts towards the tier's verdict.

@@ -83,6 +83,9 @@ pub struct Trace {
     pub seq: u32,
     /// Index of the call on the tape.
     pub call: u32,
+    /// Name of the tape, where the streams of a tier play different ones; otherwise it is the tier's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tape: Option<String>,
     /// Whether the call counts; fixed when it starts, before anything is known of its outcome.
     pub counted: bool,
     /// `c0`: connect begins.
@@ -166,6 +169,7 @@ mod tests {
             stream: 0,
             seq: 0,
             call: 0,
+            tape: None,
             counted: true,
             c0_ns: 0,
             c1_ns: Some(1_000),

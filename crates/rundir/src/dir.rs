@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tapedeck_record::{CallRecord, Sample};
 
 use crate::atomic;
 use crate::error::RunDirError;
@@ -151,6 +153,42 @@ impl RunDir {
         Self::assemble(path.to_path_buf(), info, steps, lock, Some(journal_bytes))
     }
 
+    /// Opens a run, also one that another case made, to write further steps into it. Tapes that it has not met yet
+    /// are added to its description, and the effective config of the newcomer is kept as `run-<case>.toml`.
+    /// `differs` is shown the config that the run was made with, and names what of it the newcomer cannot share.
+    ///
+    /// # Errors
+    /// [`RunDirError::NotARun`], [`RunDirError::Busy`], or [`RunDirError::OtherSettings`] where the two differ in
+    /// what is simulated, in a tape of the same name, or as `differs` says.
+    pub fn join(
+        path: &Path,
+        newcomer: &RunInfo,
+        config_toml: &str,
+        differs: impl FnOnce(&str) -> Option<String>,
+    ) -> Result<Self, RunDirError> {
+        let (mut info, steps, journal_bytes) = read(path)?;
+        let other = |what: String| Err(RunDirError::OtherSettings { path: path.to_path_buf(), what });
+        if info.simulated != newcomer.simulated {
+            let kind = |simulated| if simulated { "simulated" } else { "measured on real servers" };
+            return other(format!("it is {}, this is {}", kind(info.simulated), kind(newcomer.simulated)));
+        }
+        for (name, md5) in &newcomer.tapes {
+            if let Some(was) = info.tapes.get(name).filter(|was| *was != md5) {
+                return other(format!("tape {name} had MD5 {was}, now {md5}"));
+            }
+        }
+        if let Some(what) = differs(&read_text(&path.join(CONFIG))?) {
+            return other(what);
+        }
+        let lock = lock(path)?;
+        info.tapes.extend(newcomer.tapes.clone());
+        atomic::write(&path.join(INFO), json_line(&info, path)?.as_bytes())?;
+        if info.case != newcomer.case {
+            atomic::write(&path.join(format!("run-{}.toml", newcomer.case)), config_toml.as_bytes())?;
+        }
+        Self::assemble(path.to_path_buf(), info, steps, lock, Some(journal_bytes))
+    }
+
     fn assemble(
         path: PathBuf,
         info: RunInfo,
@@ -223,7 +261,12 @@ impl RunDir {
     ///
     /// # Errors
     /// What the operating system refused; earlier steps are then intact.
-    pub fn commit(&mut self, writer: StepWriter, report: TierReport, partial: bool) -> Result<(), RunDirError> {
+    pub fn commit(
+        &mut self,
+        writer: StepWriter,
+        report: TierReport,
+        partial: bool,
+    ) -> Result<(), RunDirError> {
         let step = writer.step().to_string();
         writer.finish(self)?;
         let committed = CommittedStep {
@@ -246,6 +289,49 @@ impl RunDir {
             .enumerate()
             .filter(|(i, step)| !self.steps[i + 1..].iter().any(|later| later.step == step.step))
             .map(|(_, step)| step)
+    }
+
+    /// Every call of a finished whole step, in the order of their ends; empty for a step that is not there.
+    ///
+    /// # Errors
+    /// [`RunDirError::BadLine`], or what the operating system refused.
+    pub fn calls_of(&self, step: &str) -> Result<Vec<CallRecord>, RunDirError> {
+        self.lines_of(step, &self.calls.path, |s| s.calls_bytes)
+    }
+
+    /// Every sample of a finished whole step, in order; empty for a step that is not there.
+    ///
+    /// # Errors
+    /// [`RunDirError::BadLine`], or what the operating system refused.
+    pub fn series_of(&self, step: &str) -> Result<Vec<Sample>, RunDirError> {
+        self.lines_of(step, &self.series.path, |s| s.series_bytes)
+    }
+
+    /// What a step added to a growing file lies between its commit and the one before.
+    fn lines_of<T: DeserializeOwned>(
+        &self,
+        step: &str,
+        path: &Path,
+        end: fn(&CommittedStep) -> u64,
+    ) -> Result<Vec<T>, RunDirError> {
+        let Some(at) = self.steps.iter().rposition(|s| s.step == step && !s.partial) else {
+            return Ok(Vec::new());
+        };
+        let from = at.checked_sub(1).and_then(|i| self.steps.get(i)).map_or(0, end);
+        let to = self.steps.get(at).map_or(from, end);
+        let io = |e| RunDirError::io("read", path, e);
+        let mut file = File::open(path).map_err(io)?;
+        file.seek(SeekFrom::Start(from)).map_err(io)?;
+        let part = BufReader::new(file.take(to.saturating_sub(from)));
+        let mut all = Vec::new();
+        for (n, line) in part.lines().enumerate() {
+            all.push(serde_json::from_str(&line.map_err(io)?).map_err(|e| RunDirError::BadLine {
+                path: path.to_path_buf(),
+                line: n + 1,
+                why: format!("counted from the beginning of step {step}: {e}"),
+            })?);
+        }
+        Ok(all)
     }
 
     fn write_tables(&self) -> Result<(), RunDirError> {

@@ -45,10 +45,12 @@ impl ChunkSeries {
         // The smallest value that at least 99 % of the chunks do not exceed.
         let rank = (chunks * 99).div_ceil(100);
         let mut seen = 0;
-        all.into_iter().find(|&(_, n)| {
-            seen += n;
-            seen >= rank
-        }).map(|(us, _)| us)
+        all.into_iter()
+            .find(|&(_, n)| {
+                seen += n;
+                seen >= rank
+            })
+            .map(|(us, _)| us)
     }
 
     /// Writes both series as a HdrHistogram interval log with one interval a minute and series.
@@ -84,6 +86,7 @@ mod tests {
             stream: 0,
             seq: 0,
             call: 0,
+            tape: None,
             counted: true,
             c0_ns: c1_ns,
             c1_ns: Some(c1_ns),

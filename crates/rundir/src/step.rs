@@ -68,7 +68,8 @@ impl StepWriter {
         let folder = run.join("trace");
         fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
         let trace_path = folder.join(format!("{step}.jsonl.gz"));
-        let file = File::create(beside(&trace_path)).map_err(|e| RunDirError::io("create", &trace_path, e))?;
+        let file =
+            File::create(beside(&trace_path)).map_err(|e| RunDirError::io("create", &trace_path, e))?;
         Ok(Self {
             step: step.to_string(),
             trace: GzEncoder::new(BufWriter::new(file), Compression::fast()),

@@ -47,10 +47,7 @@ fn columns(step: Option<&CommittedStep>) -> Vec<Column> {
         column("ttft_basis", r.map(|r| r.ttft_basis.name().to_string())),
     ];
     for limit in Limit::ALL {
-        all.push(column(
-            &format!("limit_{}", limit.name()),
-            r.map(|r| r.limit(limit).name().to_string()),
-        ));
+        all.push(column(&format!("limit_{}", limit.name()), r.map(|r| r.limit(limit).name().to_string())));
     }
     type Figure = fn(&TierReport) -> Option<&Spread>;
     let spreads: [(&str, Figure); 13] = [

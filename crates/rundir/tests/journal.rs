@@ -22,6 +22,7 @@ fn trace(stream: u32) -> Trace {
         stream,
         seq: 0,
         call: 0,
+        tape: None,
         counted: true,
         c0_ns: 0,
         c1_ns: Some(1_000_000),

@@ -41,6 +41,7 @@ pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits
         point_only: false,
         reasons: Vec::new(),
         notes: Vec::new(),
+        labels: Vec::new(),
         limits: Vec::new(),
         stationarity: stationarity(evidence, counted, limits),
         calls_expected: evidence.calls_expected,

@@ -321,6 +321,9 @@ pub struct TierReport {
     pub reasons: Vec<String>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
+    /// What kind of tier it is, where it is not a plain one: `repeat`, `offline`... First in the notes of its row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// Every limit, in the order of judging.
     pub limits: Vec<LimitResult>,
     /// Stationarity tests.

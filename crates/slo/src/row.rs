@@ -64,7 +64,8 @@ pub fn ladder_row(report: &TierReport, extra: &[&str]) -> String {
 impl TierReport {
     /// The notes of the tier's line: verdict, whether it is a point verdict, reasons, what else matters.
     fn row_notes(&self, extra: &[&str]) -> String {
-        let mut notes: Vec<String> = extra.iter().map(|&e| e.to_owned()).collect();
+        let mut notes: Vec<String> =
+            extra.iter().map(|&e| e.to_owned()).chain(self.labels.iter().cloned()).collect();
         notes.push(if self.point_only {
             format!("{} (point)", self.verdict.name())
         } else {

@@ -13,15 +13,19 @@ use crate::report::{StationarityResult, TierReport, Verdict};
 /// `(seconds, residual)` of a figure: what is left of each call when the median of the same call on the tape is taken
 /// away, so that content does not look like a trend.
 fn residuals(counted: &Counted<'_>, figure: &dyn Fn(&CallRecord) -> Option<f64>) -> Vec<(f64, f64)> {
-    let mut by_call: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    // A tier may play several tapes: an index alone does not name a call.
+    let name = |call: &CallRecord| (call.tape.clone(), call.call);
+    let mut by_call: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for call in &counted.figures {
         if let Some(value) = figure(call) {
-            by_call.entry(call.call).or_default().push(value);
+            by_call.entry(name(call)).or_default().push(value);
         }
     }
-    let medians: BTreeMap<u32, f64> =
-        by_call.iter_mut().filter_map(|(&id, values)| Some((id, percentile(values, 0.5)?))).collect();
-    counted.figures.iter().filter_map(|c| Some((c.start_s, figure(c)? - medians.get(&c.call)?))).collect()
+    let medians: BTreeMap<_, f64> = by_call
+        .into_iter()
+        .filter_map(|(id, mut values)| Some((id, percentile(&mut values, 0.5)?)))
+        .collect();
+    counted.figures.iter().filter_map(|c| Some((c.start_s, figure(c)? - medians.get(&name(c))?))).collect()
 }
 
 /// Calls open at each tenth of a block, for open arrivals.

@@ -18,6 +18,7 @@ pub(crate) fn call(stream: u32, seq: u32) -> CallRecord {
         stream,
         seq,
         call: 0,
+        tape: None,
         bucket_s: 30,
         counted: true,
         start_s: 0.0,
