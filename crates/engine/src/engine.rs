@@ -58,6 +58,8 @@ pub enum State {
     Dead,
     /// The process is gone: connections break and new ones are dropped without a word.
     Gone,
+    /// The process is stopped (SIGSTOP): connections stand, new ones are taken by the kernel, nobody answers.
+    Frozen,
 }
 
 /// What the instance's tasks share.
@@ -66,17 +68,24 @@ pub(crate) struct Core {
     pub(crate) params: Params,
     pub(crate) options: Options,
     pub(crate) library: Arc<Library>,
-    start: Instant,
     inner: Mutex<Inner>,
     /// Connections that were dealt out and have not asked for a call yet.
     expected: AtomicUsize,
     wake: Arc<Notify>,
+    /// Tells those who wait for a frozen process that it goes on.
+    thawed: Notify,
 }
 
 #[derive(Debug)]
 struct Inner {
+    /// When the instance was started, or started anew: zero of the model's own time.
+    start: Instant,
+    /// Since when the process is frozen, if it is: its own time stands still.
+    frozen: Option<Instant>,
     model: Model,
     state: State,
+    /// Since when it is in this state.
+    since: Instant,
     links: BTreeMap<SessionId, Arc<Link>>,
     outputs: Vec<Output>,
     /// When the engine task will wake on its own, ns from the start.
@@ -125,8 +134,11 @@ impl Engine {
         let wake = Arc::new(Notify::new());
         let core = Arc::new(Core {
             inner: Mutex::new(Inner {
+                start: Instant::now(),
+                frozen: None,
                 model: Model::new(params.clone(), options.seed)?,
                 state: State::Up,
+                since: Instant::now(),
                 links: BTreeMap::new(),
                 outputs: Vec::new(),
                 armed_ns: u64::MAX,
@@ -137,8 +149,8 @@ impl Engine {
             params,
             options,
             library,
-            start: Instant::now(),
             wake: Arc::clone(&wake),
+            thawed: Notify::new(),
         });
         tokio::spawn(run(Arc::downgrade(&core), wake));
         Ok(EngineHandle { core })
@@ -190,8 +202,22 @@ impl EngineHandle {
     pub fn drain(&self) {
         let mut inner = self.core.lock();
         if inner.state == State::Up {
-            inner.state = State::Draining;
+            inner.enter(State::Draining);
         }
+    }
+
+    /// Stops the process where it is, as SIGSTOP does.
+    pub fn freeze(&self) {
+        let mut inner = self.core.lock();
+        if inner.state == State::Up {
+            inner.enter(State::Frozen);
+            inner.frozen = Some(Instant::now());
+        }
+    }
+
+    /// Lets a frozen process go on where it stopped, as SIGCONT does.
+    pub fn thaw(&self) {
+        self.core.melt();
     }
 
     /// Kills the engine behind the front door: every call fails, `/health` and `/metrics` still answer.
@@ -202,17 +228,23 @@ impl EngineHandle {
     /// Kills the process: every connection breaks, new ones are dropped.
     pub fn kill(&self) {
         self.core.end_all(State::Gone, News::Gone);
+        self.core.melt();
     }
 
-    /// Starts a dead instance anew: empty, its counters at 0.
+    /// Starts a dead instance anew: empty, its counters and its own time at 0.
     pub fn revive(&self) {
         let core = &self.core;
         core.end_all(State::Dead, News::Dead);
+        core.melt();
         let mut inner = core.lock();
         if let Ok(model) = Model::new(core.params.clone(), core.options.seed) {
             inner.model = model;
+            inner.start = Instant::now();
             inner.sockets = Sockets::default();
-            inner.state = State::Up;
+            inner.enter(State::Up);
+            drop(inner);
+            // The engine task still sleeps by the old time.
+            core.wake.notify_one();
         }
     }
 }
@@ -223,16 +255,11 @@ impl Core {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nanoseconds since the instance started. Read inside the lock, so that the model never sees time go back.
-    fn now_ns(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
     /// Lets `change` act on the model now, and wakes the engine task where something is due sooner than it
     /// thinks.
     fn act<T>(&self, change: impl FnOnce(&mut Inner, u64) -> T) -> T {
         let mut inner = self.lock();
-        let now_ns = self.now_ns();
+        let now_ns = inner.now_ns();
         let done = change(&mut inner, now_ns);
         // What falls due at this very instant is left to the engine task: everything else that happens now
         // goes before it.
@@ -260,9 +287,40 @@ impl Core {
         self.lock().links.len() + self.expected.load(Ordering::Relaxed)
     }
 
+    /// Ends a freeze, if there is one: the process's own time goes on where it stood.
+    fn melt(&self) {
+        let mut inner = self.lock();
+        if let Some(frozen) = inner.frozen.take() {
+            inner.start += frozen.elapsed();
+            if inner.state == State::Frozen {
+                inner.enter(State::Up);
+            }
+        }
+        drop(inner);
+        self.wake.notify_one();
+        self.thawed.notify_waiters();
+    }
+
+    /// Waits while the process is frozen.
+    pub(crate) async fn until_thawed(&self) {
+        loop {
+            let thawed = self.thawed.notified();
+            if self.state() != State::Frozen {
+                return;
+            }
+            thawed.await;
+        }
+    }
+
+    /// Whether a balancer that looks for trouble only every so often still takes the instance for well.
+    pub(crate) fn seems_up(&self, blind: Duration) -> bool {
+        let inner = self.lock();
+        inner.state == State::Up || (!blind.is_zero() && inner.since.elapsed() < blind)
+    }
+
     fn end_all(&self, state: State, news: News) {
         self.act(|inner, now_ns| {
-            inner.state = state;
+            inner.enter(state);
             for (session, link) in std::mem::take(&mut inner.links) {
                 inner.model.drop_session(now_ns, session);
                 link.push(news);
@@ -315,6 +373,17 @@ impl Drop for Core {
 }
 
 impl Inner {
+    /// Nanoseconds since the instance started. Read inside the lock, so that the model never sees time go back.
+    fn now_ns(&self) -> u64 {
+        let now = self.frozen.unwrap_or_else(Instant::now);
+        u64::try_from(now.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.since = Instant::now();
+    }
+
     fn advance(&mut self, now_ns: u64) {
         let mut outputs = std::mem::take(&mut self.outputs);
         self.model.advance(now_ns, &mut outputs);
@@ -418,11 +487,13 @@ async fn run(core: Weak<Core>, wake: Arc<Notify>) {
         let Some(strong) = core.upgrade() else { return };
         let next = {
             let mut inner = strong.lock();
-            let now_ns = strong.now_ns();
+            let now_ns = inner.now_ns();
             inner.advance(now_ns);
             let next_ns = inner.model.next_event_ns();
+            // A frozen process has no next instant until somebody wakes it.
+            let next_ns = next_ns.filter(|_| inner.frozen.is_none());
             inner.armed_ns = next_ns.unwrap_or(u64::MAX);
-            next_ns.map(|ns| strong.start + Duration::from_nanos(ns))
+            next_ns.map(|ns| inner.start + Duration::from_nanos(ns))
         };
         drop(strong);
         match next {

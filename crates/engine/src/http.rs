@@ -65,6 +65,7 @@ impl Expected {
         IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         async move {
+            self.core().until_thawed().await;
             if self.core().state() != State::Gone {
                 serve(Arc::clone(self.core()), self, io).await;
             }
