@@ -231,12 +231,17 @@ impl RunDir {
         self.steps.iter().rev().find(|s| s.step == step && !s.partial)
     }
 
-    /// Writes a whole file into the folder, atomically.
+    /// Writes a whole file into the folder, atomically; `name` may lie in a folder of its own (`control/1.log`), which
+    /// is made.
     ///
     /// # Errors
     /// What the operating system refused.
     pub fn write_file(&self, name: &str, content: &[u8]) -> Result<(), RunDirError> {
-        atomic::write(&self.path.join(name), content)
+        let path = self.path.join(name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|e| RunDirError::io("create", folder, e))?;
+        }
+        atomic::write(&path, content)
     }
 
     /// Appends one event.
