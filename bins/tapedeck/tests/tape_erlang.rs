@@ -139,3 +139,22 @@ fn the_program_itself_says_no_with_the_code_of_a_wrong_question() {
     assert_eq!(run.status.code(), Some(2));
     assert!(run.stdout.is_empty() && String::from_utf8_lossy(&run.stderr).starts_with("error: unstable"));
 }
+
+#[test]
+fn the_page_shows_real_answers() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/erlang.md")).unwrap();
+    let mut shown = 0;
+    for block in page.split("```console\n$ ").skip(1) {
+        let (command, rest) = block.split_once('\n').unwrap();
+        let (answer, _) = rest.split_once("```").unwrap();
+        let run = assert_cmd::Command::new(env!("CARGO_BIN_EXE_tape-erlang"))
+            .args(command.split(' ').skip(1))
+            .current_dir(&root)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&run.stdout), answer, "{command}");
+        shown += 1;
+    }
+    assert!(shown >= 2);
+}

@@ -24,7 +24,7 @@ functions! {
     cosh: cosh, cosh;
 }
 
-/// Natural logarithm to the base ten.
+/// The logarithm of e to the base 10.
 pub(crate) const LOG10_E: f64 = core::f64::consts::LOG10_E;
 
 /// `e^-u - 1 + u`, without the cancellation for small `u`; never negative.

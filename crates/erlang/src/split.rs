@@ -1,7 +1,7 @@
 //! Groups that cannot help each other: three groups of ten lines block more than one of thirty.
 
 use crate::erlang_b;
-use crate::error::{ErlangError, lines};
+use crate::error::{ErlangError, lines, traffic};
 
 /// One group of lines beside the same lines in separate groups. Blocked calls are lost (Erlang B), and the
 /// traffic is divided evenly and at random.
@@ -21,6 +21,7 @@ pub struct Split {
 ///
 /// Traffic that is not positive and finite, no groups, or no lines.
 pub fn compare(traffic_erl: f64, groups: u64, lines_each: u64) -> Result<Split, ErlangError> {
+    traffic(traffic_erl)?;
     lines(lines_each)?;
     if groups == 0 {
         return Err(ErlangError::NotPositive { what: "groups", given: 0.0 });

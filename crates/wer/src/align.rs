@@ -3,8 +3,8 @@
 //! Many alignments can share the fewest errors and still divide them differently: `a b` heard as `b c` is
 //! two substitutions, or a deletion and an insertion. So that counts never depend on chance, one alignment
 //! is chosen by rule: equal tokens at the beginning and at the end are matched first; what is left is walked
-//! from its end backwards, and each step takes a *deletion* where one belongs to a cheapest alignment, else
-//! a *match or substitution* where the insertion would not lead along a cheaper column, else an *insertion*.
+//! from its end backwards, and each step takes a *deletion* where one belongs to a cheapest alignment, else a
+//! *substitution* where one does, else an *insertion* where one does, else the *match*.
 //! This is the choice of rapidfuzz, which jiwer counts with, so the figures agree with jiwer's one by one.
 //!
 //! The table of distances is never filled cell by cell. Its differences along the reference are +1, 0 or -1

@@ -41,9 +41,6 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Names of the rules, as `tape-wer --normalise` takes them.
-    pub const NAMES: [&'static str; 2] = ["digits-zh", "digits-en"];
-
     const fn any(self) -> bool {
         self.chinese || self.english
     }
