@@ -1,71 +1,39 @@
 //! The ladder against the built-in engine: the same bytes again, and the truth found.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod common;
 
-use tapedeck_cases::config::{LadderConfig, LoadConfig};
-use tapedeck_cases::{Config, Quiet, tc03};
+use std::fs;
+
+use common::{climb, tenth};
+use tapedeck_cases::Quiet;
+use tapedeck_cases::tc03;
 use tapedeck_rehearsal::{Settings, run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
-use tapedeck_slo::{Limits, TtftBasis};
 use tokio::sync::watch;
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
-}
-
-/// The demo on the tape a tenth as long: ramp and warm-up shrink with it.
-fn tenth(seed: u64, tiers: &[u32]) -> Config {
-    let mut config = Config {
-        load: LoadConfig { ramp_s: 0.05, warm_up_s: 12.0, cool_down_s: 6.0, ..LoadConfig::default() },
-        ladder: LadderConfig { tiers: tiers.to_vec(), refine: true },
-        slo: Limits { ttft_basis: TtftBasis::Window, ..Limits::default() },
-        ..Config::default()
-    };
-    config.server.window_ms = Some(2000);
-    config.tape.manifest = fixtures().join("tapes/tape-a-tenth.json");
-    config.tape.pool = fixtures().join("pool-tenth");
-    config.run.seed = seed;
-    config
-}
-
-fn climb(config: Config, out: &Path) -> (tc03::Answer, PathBuf) {
-    let seed = config.run.seed;
-    let answer = run(async move {
-        let (_keep, interrupt) = watch::channel(false);
-        let world = world(config, interrupt).unwrap();
-        let info = RunInfo { run_id: format!("seed{seed}"), case: "tc03".into(), seed, ..RunInfo::default() };
-        let mut dir = RunDir::create(out, &info, &world.config.to_toml().unwrap()).unwrap();
-        tc03::run(&world, &mut dir, &Quiet).await.unwrap()
-    })
-    .unwrap();
-    let run = answer.run.clone();
-    (answer, run)
-}
 
 #[test]
 fn one_seed_gives_the_same_files_byte_for_byte() {
     let tmp = tempfile::tempdir().unwrap();
-    let (_, first) = climb(tenth(7, &[3, 6]), tmp.path());
-    let (_, second) = climb(tenth(7, &[3, 6]), tmp.path());
+    let first = climb(tenth(7, &[3, 6]), tmp.path()).run;
+    let second = climb(tenth(7, &[3, 6]), tmp.path()).run;
     for file in ["ladder.csv", "tiers.csv", "calls.jsonl", "series.jsonl", "events.jsonl", "steps.jsonl"] {
         let (a, b) = (fs::read(first.join(file)).unwrap(), fs::read(second.join(file)).unwrap());
         assert!(!a.is_empty(), "{file} is empty");
         assert!(a == b, "{file} differs between two runs of one seed");
     }
-    let (_, other) = climb(tenth(8, &[3, 6]), tmp.path());
+    let other = climb(tenth(8, &[3, 6]), tmp.path()).run;
     assert_ne!(fs::read(first.join("calls.jsonl")).unwrap(), fs::read(other.join("calls.jsonl")).unwrap());
 }
 
 #[test]
 fn every_tier_counts_n_times_c_times_loops_and_says_simulated() {
     let tmp = tempfile::tempdir().unwrap();
-    let (answer, run) = climb(tenth(1, &[3, 9]), tmp.path());
+    let answer = climb(tenth(1, &[3, 9]), tmp.path());
     let counted: Vec<u64> = answer.tiers.iter().map(|t| t.calls_counted).collect();
     // Nine calls on the tape; three loops up to six streams, one above.
     assert_eq!(counted, [3 * 9 * 3, 9 * 9]);
     assert!(answer.tiers.iter().all(|t| t.simulated && t.wake_late_p99_ms.is_none()));
-    for row in fs::read_to_string(run.join("ladder.csv")).unwrap().lines().skip(1) {
+    for row in fs::read_to_string(answer.run.join("ladder.csv")).unwrap().lines().skip(1) {
         assert!(row.contains("simulated"), "{row}");
     }
 }
@@ -73,7 +41,7 @@ fn every_tier_counts_n_times_c_times_loops_and_says_simulated() {
 #[test]
 fn a_ladder_that_is_interrupted_is_taken_up_where_it_was() {
     let tmp = tempfile::tempdir().unwrap();
-    let (whole, _) = climb(tenth(3, &[3, 6]), tmp.path());
+    let whole = climb(tenth(3, &[3, 6]), tmp.path());
     // Stopped before its second tier, by a user who changes their mind during the first rest.
     let config = tenth(3, &[3, 6]);
     let info = RunInfo { run_id: "stopped".into(), case: "tc03".into(), seed: 3, ..RunInfo::default() };

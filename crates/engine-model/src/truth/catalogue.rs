@@ -25,6 +25,18 @@ impl Deployment {
         let rules = TruthRules { balance: self.balance, ..rules.clone() };
         true_capacity(&self.params, self.instances, tape, &rules, seed)
     }
+
+    /// The median of its truths over an odd number of seeds. One playing of a short tape is itself a sample, whose
+    /// truth moves by a step from seed to seed; what belongs to the deployment alone is where they gather.
+    ///
+    /// # Errors
+    /// As [`true_capacity`], and [`TruthError::Empty`] without a seed.
+    pub fn typical(&self, tape: &[TapeCall], rules: &TruthRules, seeds: &[u64]) -> Result<u32, TruthError> {
+        let truth = |&seed: &u64| self.truth(tape, rules, seed).map(|truth| truth.capacity);
+        let mut all = seeds.iter().map(truth).collect::<Result<Vec<_>, _>>()?;
+        all.sort_unstable();
+        all.get(all.len() / 2).copied().ok_or(TruthError::Empty("a typical truth needs at least one seed"))
+    }
 }
 
 /// The deployments whose truths are known: from a handful of streams to ninety, limited in turn by time, by memory and
