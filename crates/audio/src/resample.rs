@@ -73,3 +73,75 @@ fn to_s16(sample: f32) -> i16 {
     let scaled = sample * 32_768.0;
     (scaled + 0.5_f32.copysign(scaled)) as i16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Level of one frequency in the middle second of the signal, dB below full scale; whole periods fit, so
+    /// nothing leaks from one frequency to another.
+    fn level_db(samples: &[f32], hz: u32) -> f64 {
+        let middle = &samples[16_000..32_000];
+        let (mut re, mut im) = (0.0_f64, 0.0_f64);
+        for (n, &s) in (0_u32..).zip(middle) {
+            let angle = std::f64::consts::TAU * f64::from(hz) * f64::from(n) / 16_000.0;
+            re += f64::from(s) * angle.cos();
+            im += f64::from(s) * angle.sin();
+        }
+        20.0 * ((re.hypot(im) / 8_000.0).max(1e-12)).log10()
+    }
+
+    fn tone(hz: u32, rate_hz: u32) -> Vec<f32> {
+        let step = std::f64::consts::TAU * f64::from(hz) / f64::from(rate_hz);
+        #[expect(clippy::cast_possible_truncation, reason = "the input of the resampler is f32")]
+        (0..3 * rate_hz).map(|n| (0.5 * (step * f64::from(n)).sin()) as f32).collect()
+    }
+
+    #[test]
+    fn the_telephone_band_passes_and_leaves_no_image() {
+        let mut resampler = Resampler::new();
+        for hz in [50, 300, 1_000, 2_000, 3_000, 3_400] {
+            let out = resampler.to_16k_f32(tone(hz, 8_000), 8_000).unwrap();
+            assert_eq!(out.len(), 48_000);
+            let (through, image) = (level_db(&out, hz), level_db(&out, 8_000 - hz));
+            assert!((through + 6.02).abs() < 0.01, "{hz} Hz comes out at {through} dB");
+            assert!(image < through - 100.0, "{hz} Hz leaves an image of {image} dB");
+        }
+    }
+
+    #[test]
+    fn higher_rates_do_not_alias() {
+        let mut resampler = Resampler::new();
+        for rate_hz in [44_100, 48_000] {
+            let out = resampler.to_16k_f32(tone(1_000, rate_hz), rate_hz).unwrap();
+            assert_eq!(out.len(), 48_000);
+            assert!((level_db(&out, 1_000) + 6.02).abs() < 0.01);
+            let out = resampler.to_16k_f32(tone(10_000, rate_hz), rate_hz).unwrap();
+            assert!(level_db(&out, 6_000) < -100.0, "10 kHz folds to 6 kHz");
+        }
+    }
+
+    #[test]
+    fn rounding_is_to_the_nearest_and_saturates() {
+        let unit = 1.0 / 32_768.0;
+        for (sample, wanted) in [
+            (0.0, 0),
+            (0.49 * unit, 0),
+            (0.5 * unit, 1),
+            (-0.5 * unit, -1),
+            (-0.49 * unit, 0),
+            (1.0, 32_767),
+            (-1.0, -32_768),
+            (9.0, 32_767),
+        ] {
+            assert_eq!(to_s16(sample), wanted, "{sample}");
+        }
+    }
+
+    #[test]
+    fn what_is_16_khz_already_is_left_alone() {
+        let pcm: Vec<i16> = (-500..500).map(|n| n * 60).collect();
+        let samples = pcm.iter().map(|&s| f32::from(s) / 32_768.0).collect();
+        assert_eq!(Resampler::new().to_16k(samples, 16_000).unwrap(), pcm);
+    }
+}
