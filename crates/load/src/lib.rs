@@ -26,9 +26,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Read on in [`Plan`] (what is played), [`Cast`] (who plays which tape), [`run`] (which calls count, how it ends), [`Control`] (how to end it
-//! sooner) and [`Timeouts`] (why nothing hangs). Limits: one connection per call, arrivals are closed-loop (a
-//! stream's next call waits for its last), and nothing here knows of limits or verdicts.
+//! Read on in [`Plan`] (what is played), [`Cast`] (who plays which tape), [`run`] (which calls count, how it
+//! ends), [`Control`] (how to end it sooner) and [`Timeouts`] (why nothing hangs). Limits: one connection per
+//! call, arrivals are closed-loop (a stream's next call waits for its last), and nothing here knows of limits
+//! or verdicts.
 
 mod call;
 mod cast;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tapedeck_load::{Control, Plan};
+use tapedeck_load::{Cast, Control, Part, Plan};
 use tapedeck_record::{FinalKind, MessageKind, Outcome};
 
 use crate::server::*;
@@ -197,4 +197,31 @@ async fn a_server_that_refuses_is_not_hammered_and_its_calls_count() {
         assert_eq!(ms(t.c0_ns), 3_000 * u64::from(t.seq), "one call of the tape after the other");
         assert_eq!((t.c1_ns, t.final_kind), (None, None));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_may_play_different_tapes_each_to_its_own_end() {
+    let (main, words) = (deck(&[1_000, 2_000, 3_000]), deck(&[700]));
+    let parts = vec![
+        Part::new(words.clone(), 0).of_tape("words"),
+        Part::new(main.clone(), 1),
+        Part::new(main, 0).in_order([2, 0]),
+    ];
+    let plan = Plan { streams: 3, loops: 2, ..once() };
+    assert_eq!(Cast::Each(parts.clone()).counted_calls(3, 2), 2 * (1 + 3 + 2));
+    assert_eq!(Cast::All(words).counted_calls(5, 3), 15);
+    let (all, summary) = play(plan, Cast::Each(parts), in_memory(recogniser())).await;
+    assert!(summary.is_complete());
+    let counted = |stream: u32| -> Vec<u32> {
+        all.iter()
+            .filter(|p| p.trace.stream == stream && p.trace.counted)
+            .inspect(|p| assert_eq!(p.trace.tape.as_deref(), (stream == 0).then_some("words")))
+            .map(|p| p.trace.call)
+            .collect()
+    };
+    assert_eq!(counted(0), [0, 0]);
+    assert_eq!(counted(1), [1, 2, 0, 1, 2, 0]);
+    assert_eq!(counted(2), [2, 0, 2, 0]);
+    // Whoever is through first plays on until the last counted call of anybody is done.
+    assert!(all.iter().filter(|p| p.trace.stream == 0).count() > 10);
 }

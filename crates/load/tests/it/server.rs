@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use tapedeck_load::{Control, Deck, Plan, Played, Site, Summary, run};
+use tapedeck_load::{Cast, Control, Deck, Plan, Played, Site, Summary, run};
 use tapedeck_protocol::registry;
 use tapedeck_record::{CallMeta, SpeechMap};
 use tapedeck_transport::{BoxFuture, ConnectError, Connector, Endpoint, Io};
@@ -196,13 +196,13 @@ pub(crate) fn once() -> Plan {
 }
 
 /// Plays to the end, and returns calls in order of stream and turn.
-pub(crate) async fn play(plan: Plan, deck: Arc<Deck>, site: Site) -> (Vec<Played>, Summary) {
+pub(crate) async fn play(plan: Plan, deck: impl Into<Cast>, site: Site) -> (Vec<Played>, Summary) {
     play_with(plan, deck, site, Control::new()).await
 }
 
 pub(crate) async fn play_with(
     plan: Plan,
-    deck: Arc<Deck>,
+    deck: impl Into<Cast>,
     site: Site,
     control: Control,
 ) -> (Vec<Played>, Summary) {
