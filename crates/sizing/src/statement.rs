@@ -1,0 +1,319 @@
+//! From N* to a sentence that can be signed: lines, traffic, calls per hour, and what is uncertain.
+
+use serde::Serialize;
+use tapedeck_erlang::{busy_hour, erlang_b, erlang_c, split};
+
+use crate::durations::Durations;
+use crate::error::{SizingError, count, positive, share};
+use crate::supply::whole;
+
+/// How firmly N* is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Firmness {
+    /// The next tier failed.
+    Exact,
+    /// No tier failed, or none that proves it: N* may be higher.
+    AtLeast,
+    /// Nobody said.
+    Unknown,
+}
+
+/// N* on one tape.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// Most streams within all limits.
+    pub n_star: u32,
+    /// How firm that is.
+    pub firmness: Firmness,
+    /// The lengths of the calls that were played.
+    pub played: Durations,
+}
+
+/// What calls are promised.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Promise {
+    /// At most this share of calls finds no free line and is turned away (Erlang B).
+    Blocking(f64),
+    /// At least `share` of calls is taken within `within_s` seconds (Erlang C).
+    ServiceLevel {
+        /// The share, 0..1.
+        share: f64,
+        /// Seconds.
+        within_s: f64,
+    },
+}
+
+/// Everything that a statement rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Basis {
+    /// N* with short calls.
+    pub short: Measured,
+    /// N* with long calls, where it was measured.
+    pub long: Option<Measured>,
+    /// Streams at which everything broke when latency did not matter; where known.
+    pub hard_ceiling: Option<u32>,
+    /// Share of N* that is promised.
+    pub safety: f64,
+    /// Instances that carry it.
+    pub instances: u32,
+    /// Whether connections are dealt out in turn, whatever is busy; else they go where there is room.
+    pub dealt_in_turn: bool,
+    /// What is promised.
+    pub promise: Promise,
+    /// The business's own call lengths, where known.
+    pub own: Option<Durations>,
+    /// Calls per hour that are expected, where known.
+    pub demand_per_h: Option<f64>,
+    /// Whether N* was measured on the built-in engine.
+    pub simulated: bool,
+}
+
+/// What can be carried for calls of one distribution.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Carried {
+    /// The call lengths.
+    pub calls: Durations,
+    /// The N* that it rests on.
+    pub n_star: u32,
+    /// Which tape that N* comes from.
+    pub n_star_from: String,
+    /// Lines: floor(safety x N*).
+    pub lines: u64,
+    /// Traffic that these lines take within the promise, Erlang.
+    pub erlang: f64,
+    /// Calls per hour that this is.
+    pub calls_per_h: f64,
+    /// Blocking at that traffic if connections were dealt out in turn to instances with a limit of their own each;
+    /// empty for one instance, or where the promise is a service level.
+    pub blocking_in_turn: Option<f64>,
+    /// Lines that the expected demand needs; empty where there is none, or no number meets the promise.
+    pub lines_needed: Option<u64>,
+    /// Traffic of the expected demand, Erlang.
+    pub demand_erl: Option<f64>,
+    /// Whether the lines are enough for it.
+    pub enough: Option<bool>,
+}
+
+/// A statement with its figures, its sentences, and its doubts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Statement {
+    /// Figures, one for each distribution of call lengths.
+    pub carried: Vec<Carried>,
+    /// The statement in plain sentences.
+    pub sentences: Vec<String>,
+    /// What is uncertain, in plain sentences.
+    pub doubts: Vec<String>,
+    /// Whether the lines are enough for the demand at every distribution that was asked for; empty without a demand.
+    pub enough: Option<bool>,
+}
+
+/// Turns a measured N* into lines and calls per hour, for the tapes and for the business's own calls.
+///
+/// # Errors
+/// A figure out of range; an N* of 0; a ceiling below N*; a promise that no traffic keeps.
+pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
+    check(basis)?;
+    let mut books: Vec<(&Measured, &Durations)> = vec![(&basis.short, &basis.short.played)];
+    if let Some(long) = &basis.long {
+        books.push((long, &long.played));
+    }
+    let mut doubts = Vec::new();
+    if let Some(own) = &basis.own {
+        let beyond = own.share_longer(basis.short.played.longest_s);
+        let measured = match &basis.long {
+            Some(long) if beyond > 0.05 => long,
+            _ => &basis.short,
+        };
+        if beyond > 0.05 {
+            let played = basis.long.as_ref().map_or(basis.short.played.longest_s, |l| l.played.longest_s);
+            let still = own.share_longer(played);
+            if basis.long.is_none() {
+                doubts.push(format!(
+                    "{:.0} % of the calls of {} are longer than any on {}; N* was not measured with such calls.",
+                    100.0 * beyond, own.name, basis.short.played.name
+                ));
+            } else if still > 0.05 {
+                doubts.push(format!(
+                    "{:.0} % of the calls of {} are longer than the longest that was played ({played} s).",
+                    100.0 * still, own.name
+                ));
+            }
+        }
+        books.push((measured, own));
+    }
+    let carried = books.iter().map(|(measured, calls)| carry(basis, measured, calls)).collect::<Result<Vec<_>, _>>()?;
+    let answers: Vec<bool> = match (&basis.own, carried.last()) {
+        // Where the business told its own lengths, they decide.
+        (Some(_), Some(own)) => own.enough.into_iter().collect(),
+        _ => carried.iter().filter_map(|c| c.enough).collect(),
+    };
+    let enough = (!answers.is_empty()).then(|| answers.iter().all(|&yes| yes));
+    let sentences = carried.iter().flat_map(|c| sentences(basis, c)).collect();
+    doubts.extend(uncertain(basis, &carried));
+    Ok(Statement { carried, sentences, doubts, enough })
+}
+
+fn check(basis: &Basis) -> Result<(), SizingError> {
+    share("safety factor", basis.safety)?;
+    count("instances", basis.instances)?;
+    for measured in [Some(&basis.short), basis.long.as_ref()].into_iter().flatten() {
+        if measured.n_star == 0 {
+            return Err(SizingError::Nothing {
+                what: "N* is 0",
+                mend: "a deployment that carries no stream can promise no call; measure again after a change",
+            });
+        }
+        if basis.hard_ceiling.is_some_and(|ceiling| ceiling < measured.n_star) {
+            return Err(SizingError::Inconsistent(format!(
+                "the hard ceiling ({}) is below N* ({}): no deployment keeps its limits above the load at which it breaks",
+                basis.hard_ceiling.unwrap_or_default(),
+                measured.n_star
+            )));
+        }
+        if whole(basis.safety * f64::from(measured.n_star)) == 0 {
+            return Err(SizingError::Inconsistent(format!(
+                "{} x N* = {} leaves no whole line; give a larger safety factor",
+                basis.safety, measured.n_star
+            )));
+        }
+    }
+    if let Some(calls) = basis.demand_per_h {
+        positive("calls per hour", calls, 1e12)?;
+    }
+    Ok(())
+}
+
+fn carry(basis: &Basis, measured: &Measured, calls: &Durations) -> Result<Carried, SizingError> {
+    let lines = whole(basis.safety * f64::from(measured.n_star));
+    let erlang = match basis.promise {
+        Promise::Blocking(blocking) => erlang_b::traffic(lines, blocking)?,
+        Promise::ServiceLevel { share, within_s } => {
+            erlang_c::traffic_for_service_level(lines, share, within_s / calls.mean_s)?
+        }
+    };
+    let demand_erl = basis.demand_per_h.map(|per_h| busy_hour::traffic(per_h, calls.mean_s)).transpose()?;
+    let lines_needed = demand_erl
+        .map(|a| match basis.promise {
+            Promise::Blocking(blocking) => erlang_b::lines(a, blocking),
+            Promise::ServiceLevel { share, within_s } => {
+                erlang_c::lines_for_service_level(a, share, within_s / calls.mean_s)
+            }
+        })
+        .transpose()?;
+    let each = lines / u64::from(basis.instances);
+    let blocking_in_turn = match basis.promise {
+        Promise::Blocking(_) if basis.instances > 1 && each > 0 => {
+            Some(split::compare(erlang, u64::from(basis.instances), each)?.split)
+        }
+        _ => None,
+    };
+    Ok(Carried {
+        calls: calls.clone(),
+        n_star: measured.n_star,
+        n_star_from: measured.played.name.clone(),
+        lines,
+        erlang,
+        calls_per_h: busy_hour::calls_per_hour(erlang, calls.mean_s)?,
+        blocking_in_turn,
+        lines_needed,
+        demand_erl,
+        enough: lines_needed.map(|needed| needed <= lines),
+    })
+}
+
+fn sentences(basis: &Basis, carried: &Carried) -> Vec<String> {
+    let promise = match basis.promise {
+        Promise::Blocking(share) => format!("at most {} % of calls find no free line", tidy(100.0 * share)),
+        Promise::ServiceLevel { share, within_s } => {
+            format!("at least {} % of calls are taken within {} s", tidy(100.0 * share), tidy(within_s))
+        }
+    };
+    let mut all = vec![format!(
+        "With calls as on {} (mean {} s): {} lines (floor({} x N* = {})) carry {} Erlang, which is {} calls an hour, and {promise}.",
+        carried.calls.name,
+        tidy(carried.calls.mean_s),
+        carried.lines,
+        tidy(basis.safety),
+        carried.n_star,
+        tidy(carried.erlang),
+        carried.calls_per_h.floor(),
+    )];
+    if let (Some(per_h), Some(erl), Some(needed), Some(enough)) =
+        (basis.demand_per_h, carried.demand_erl, carried.lines_needed, carried.enough)
+    {
+        all.push(format!(
+            "The demand of {} calls an hour is {} Erlang and needs {needed} lines: {}.",
+            tidy(per_h),
+            tidy(erl),
+            if enough { "there are enough" } else { "there are too few" }
+        ));
+    }
+    all
+}
+
+fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for measured in [Some(&basis.short), basis.long.as_ref()].into_iter().flatten() {
+        let (n, tape) = (measured.n_star, &measured.played.name);
+        match measured.firmness {
+            Firmness::Exact => {}
+            Firmness::AtLeast => doubts.push(format!("N* = {n} on {tape} is a lower bound: nothing above it failed.")),
+            Firmness::Unknown => doubts.push(format!("How firm N* = {n} on {tape} is was not said.")),
+        }
+    }
+    match basis.hard_ceiling {
+        Some(ceiling) => doubts.push(format!(
+            "Beyond N* latency limits break; at {ceiling} streams (the hard ceiling) nothing keeps up at all. The {} lines stay {} below that.",
+            carried.first().map_or(0, |c| c.lines),
+            u64::from(ceiling).saturating_sub(carried.first().map_or(0, |c| c.lines))
+        )),
+        None => doubts.push("The hard ceiling is unknown: how far beyond N* the deployment still answers was not measured.".into()),
+    }
+    if basis.instances > 1 {
+        let worst = carried.iter().filter_map(|c| c.blocking_in_turn).fold(0.0, f64::max);
+        if basis.dealt_in_turn && worst > 0.0 {
+            doubts.push(format!(
+                "Connections are dealt out in turn. If each of the {} instances turned calls away at its own share of the lines, {} % would be blocked, for a full instance cannot use a free line of another.",
+                basis.instances, tidy(100.0 * worst)
+            ));
+        } else {
+            doubts.push(format!(
+                "All {} instances count as one group of lines: that holds where the balancer sends a call to the instance with room.",
+                basis.instances
+            ));
+        }
+    }
+    match basis.promise {
+        Promise::Blocking(_) => doubts.push("Erlang B supposes calls that arrive independently; it holds for any call lengths. A campaign that dials in bursts blocks more.".into()),
+        Promise::ServiceLevel { .. } => {
+            for c in carried.iter().filter(|c| (c.calls.cv - 1.0).abs() > 0.1) {
+                doubts.push(format!(
+                    "Erlang C supposes exponential call lengths; those of {} vary {} (CV {}), so waits are about {} x as long as stated.",
+                    c.calls.name,
+                    if c.calls.cv < 1.0 { "less" } else { "more" },
+                    tidy(c.calls.cv),
+                    tidy(f64::midpoint(1.0, c.calls.cv.powi(2)))
+                ));
+            }
+        }
+    }
+    if basis.long.is_none() {
+        doubts.push("N* with long calls was not measured; it may be lower, for a call's memory grows with its length.".into());
+    }
+    if basis.simulated {
+        doubts.push("N* was measured on the built-in engine: simulated, no promise about real servers.".into());
+    }
+    doubts
+}
+
+/// Four significant digits without idle zeros.
+pub(crate) fn tidy(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let places = (0..8).find(|&p| x.abs() * 10_f64.powi(p) >= 999.5).unwrap_or(8);
+    let text = format!("{x:.0$}", usize::try_from(places).unwrap_or(0));
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

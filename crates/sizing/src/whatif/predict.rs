@@ -1,0 +1,289 @@
+//! Predictions: the fitted model under other circumstances, with an interval over fits.
+
+use serde::Serialize;
+use tapedeck_engine_model::truth::{Limit, TapeCall, TruthError, TruthRules, play_tier};
+use tapedeck_engine_model::{Params, SessionModel};
+use tapedeck_stats::rng::Draws;
+
+use super::fit::{Fit, Grade, blocks, with_costs};
+use super::in_parallel;
+use super::ladder::Ladder;
+use crate::error::{SizingError, positive};
+use crate::supply::{Card, Topology};
+use crate::units::GB;
+
+/// What stands beside every prediction.
+pub const PREDICTED: &str = "predicted, not measured";
+
+/// Fits that an interval ranges over. The range of 39 draws holds the next one with a chance of 95 % (38/40).
+const FITS: usize = 39;
+
+/// Circumstances that were not measured. What is empty stays as it was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// What it is called.
+    pub name: String,
+    /// Instances.
+    pub instances: u32,
+    /// Tokens that the pool of one instance holds; see [`pool_tokens`].
+    pub pool_tokens: Option<f64>,
+    /// Steps take so many times as long: 1 where instances do not slow each other; (instances on a card then) / (instances
+    /// on a card measured) where they share its time.
+    pub step_factor: f64,
+    /// Another tape.
+    pub tape: Option<Vec<TapeCall>>,
+    /// Another inference window, ms.
+    pub window_ms: Option<u32>,
+    /// Another way of keeping sessions.
+    pub session: Option<SessionModel>,
+}
+
+impl Scenario {
+    /// The measured circumstances themselves.
+    #[must_use]
+    pub fn as_measured(ladder: &Ladder) -> Self {
+        Self {
+            name: "as measured".into(),
+            instances: ladder.instances,
+            pool_tokens: ladder.known.pool_tokens,
+            step_factor: 1.0,
+            tape: None,
+            window_ms: None,
+            session: None,
+        }
+    }
+}
+
+/// What a deployment would carry.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// The scenario.
+    pub name: String,
+    /// Instances.
+    pub instances: u32,
+    /// N* of the best fit; 0 = not even the first tier.
+    pub n_star: u32,
+    /// Lowest N* over the fits that the data allow.
+    pub low: u32,
+    /// Highest.
+    pub high: u32,
+    /// What stops the tier above N*; empty where nothing did up to the largest tier tried.
+    pub limited_by: Option<Limit>,
+    /// Whether the search ended at its largest tier: N* may be higher.
+    pub censored: bool,
+    /// Fits that the interval ranges over.
+    pub fits: usize,
+    /// How good the fit is that it rests on.
+    pub grade: Grade,
+    /// `predicted, not measured`.
+    pub kind: &'static str,
+}
+
+impl Prediction {
+    /// The prediction in one line.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let limited = self.limited_by.map_or_else(String::new, |limit| format!(", then limited by {limit}"));
+        let at_least = if self.censored { ">= " } else { "" };
+        let poor = if self.grade == Grade::Poor { "; the fit is poor: do not use it" } else { "" };
+        format!(
+            "{}: N* = {at_least}{} ({} to {}){limited}; {}{poor}",
+            self.name, self.n_star, self.low, self.high, self.kind
+        )
+    }
+}
+
+/// Tokens that the pool of one instance of another topology holds, from the measured pool of the old one: what an instance
+/// takes beside its pool stays the same, so the pool changes by the difference of the shares. Where the old topology or its
+/// pool is unknown, from the card's theory alone.
+///
+/// # Errors
+/// Figures that are out of range, or a share that leaves no pool.
+pub fn pool_tokens(
+    measured: Option<(f64, Topology)>,
+    new: Topology,
+    card: &Card,
+    token_bytes: u64,
+) -> Result<f64, SizingError> {
+    let token = crate::kv::token_cost(token_bytes)?;
+    let theory = new.pool_gb(card)? * GB / token;
+    let tokens = match measured {
+        Some((tokens, old)) => {
+            old.check()?;
+            positive("KV pool (tokens)", tokens, 1e12)? + (new.share - old.share) * card.memory_gb * GB / token
+        }
+        None => theory,
+    };
+    if tokens <= 0.0 {
+        return Err(SizingError::Inconsistent(format!(
+            "{new}: a share of {} leaves no room for a KV pool beside weights and overhead; give fewer instances or a larger card",
+            new.share
+        )));
+    }
+    Ok(tokens)
+}
+
+/// The largest passing tier, and what stops the next.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    n_star: u32,
+    limited_by: Option<Limit>,
+    censored: bool,
+}
+
+/// A fit that the data allow, with chance of its own. Where the model's figures are off by so much on tiers left out, they are
+/// off by as much here: the limits move by that.
+struct Drawn {
+    theta: Vec<f64>,
+    seed: u64,
+    limits: [f64; 3],
+    pool: f64,
+}
+
+impl Drawn {
+    fn new(fit: &Fit, draws: &mut Draws, number: u64) -> Self {
+        let z: Vec<f64> = fit.theta.iter().map(|_| draws.normal() * fit.scale).collect();
+        let off = fit.information.as_ref().map_or_else(|| vec![0.0; z.len()], |f| f.back(&z));
+        let theta = fit.theta.iter().zip(off).map(|(t, o)| t + o.clamp(-2.0, 2.0)).collect();
+        let limits = [(); 3].map(|()| (fit.error_left_out * draws.normal()).exp());
+        let pool = (fit.kv_error * draws.normal()).exp();
+        Self { theta, seed: fit.seed.wrapping_add(number), limits, pool }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the range")]
+fn milliseconds(ms: f64) -> u32 {
+    ms.round().clamp(1.0, f64::from(u32::MAX)) as u32
+}
+
+struct Deployment<'a> {
+    params: Params,
+    instances: u32,
+    tape: &'a [TapeCall],
+    rules: TruthRules,
+    seed: u64,
+}
+
+impl Deployment<'_> {
+    fn stopped(&self, tier: u32) -> Result<Option<Limit>, TruthError> {
+        let streams = tier.saturating_mul(self.step());
+        Ok(play_tier(&self.params, self.instances, self.tape, &self.rules, streams, self.seed)?.stopped_by)
+    }
+
+    fn step(&self) -> u32 {
+        if self.rules.step == 0 { self.instances } else { self.rules.step }
+    }
+
+    /// Looks around a guess, then halves; it supposes that a heavier tier is not better.
+    fn search(&self, guess: u32, most: u32) -> Result<Found, TruthError> {
+        let step = self.step().max(1);
+        let last = (most / step).max(1);
+        let mut low = 0;
+        let mut high = None;
+        let mut at = (guess / step).clamp(1, last);
+        let mut stride = 1;
+        loop {
+            match self.stopped(at)? {
+                None => {
+                    low = low.max(at);
+                    if at == last {
+                        break;
+                    }
+                }
+                Some(limit) => high = Some((at, limit)),
+            }
+            match high {
+                Some((top, _)) if top <= low + 1 => break,
+                // Both sides are known: halve. Only one is: walk, faster and faster.
+                Some((top, _)) if low > 0 => at = low + (top - low) / 2,
+                Some((top, _)) => {
+                    at = top.saturating_sub(stride).max(1);
+                    stride *= 2;
+                }
+                None => {
+                    at = low.saturating_add(stride).min(last);
+                    stride *= 2;
+                }
+            }
+        }
+        Ok(Found {
+            n_star: low * step,
+            limited_by: high.map(|(_, limit)| limit),
+            censored: high.is_none(),
+        })
+    }
+}
+
+/// Predicts N* for a scenario, with an interval.
+///
+/// # Errors
+/// A scenario without instances, with a pool or factor that is no positive number, or that the model cannot play.
+pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Prediction, SizingError> {
+    crate::error::count("instances", scenario.instances)?;
+    positive("step factor", scenario.step_factor, 1e3)?;
+    let mut known = ladder.known.params.clone();
+    known.faults = tapedeck_engine_model::Faults::default();
+    if let Some(window_ms) = scenario.window_ms {
+        known.window_ms = window_ms;
+    }
+    if let Some(session) = scenario.session {
+        known.session = session;
+    }
+    // Calls that take more KV than the model's fill the pool as if it were smaller.
+    let ratio = fit.kv_ratio.unwrap_or(1.0);
+    let pool = match (scenario.pool_tokens, ladder.known.pool_tokens) {
+        (Some(tokens), _) => positive("KV pool (tokens)", tokens, 1e12)? / if ladder.known.pool_tokens.is_some() { ratio } else { 1.0 },
+        (None, Some(tokens)) => tokens / ratio,
+        // Fitted with a pool of a million tokens: the ratio says how much smaller it is.
+        (None, None) => fit.kv_ratio.map_or(1e9, |ratio| 1e6 / ratio),
+    };
+    known.kv_blocks = blocks(pool, known.block_tokens);
+    let tape = scenario.tape.as_deref().unwrap_or(&ladder.tape);
+    // Only whole multiples of the instances are tried, and only as far as a prediction can be checked.
+    let most = 1_200_u32.min(ladder.rules.max_streams.max(90).saturating_mul(4));
+    let deployment = |one: &Drawn| {
+        let mut params = with_costs(&known, &one.theta);
+        params.kv_blocks = blocks(pool * one.pool, known.block_tokens);
+        let slower = |ns: u64| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                clippy::cast_precision_loss,
+                reason = "costs of milliseconds"
+            )]
+            let slower = (ns as f64 * scenario.step_factor).round() as u64;
+            slower
+        };
+        params.step.base_ns = slower(params.step.base_ns).max(1);
+        params.step.per_stream_ns = slower(params.step.per_stream_ns);
+        params.step.per_prefill_token_ns = slower(params.step.per_prefill_token_ns);
+        params.step.per_context_token_ns = slower(params.step.per_context_token_ns);
+        let mut rules = ladder.rules.clone();
+        rules.ttft_ms = milliseconds(f64::from(rules.ttft_ms) * one.limits[0]);
+        rules.rtf *= one.limits[1];
+        rules.final_ms = milliseconds(f64::from(rules.final_ms) * one.limits[2]);
+        Deployment { params, instances: scenario.instances, tape, rules, seed: one.seed }
+    };
+    let guess = ladder.n_star.unwrap_or(0) / ladder.instances.max(1) * scenario.instances;
+    let best = Drawn { theta: fit.theta.clone(), seed: fit.seed, limits: [1.0; 3], pool: 1.0 };
+    let best = deployment(&best).search(guess, most)?;
+    let mut draws = Draws::new(fit.seed, 32);
+    let fits: Vec<Drawn> = (1..).take(FITS).map(|n| Drawn::new(fit, &mut draws, n)).collect();
+    let mut found = vec![best];
+    for one in in_parallel(&fits, |one| deployment(one).search(best.n_star, most)) {
+        found.push(one?);
+    }
+    let n = |pick: fn(u32, u32) -> u32, start: u32| found.iter().map(|f| f.n_star).fold(start, pick);
+    Ok(Prediction {
+        name: scenario.name.clone(),
+        instances: scenario.instances,
+        n_star: best.n_star,
+        low: n(u32::min, u32::MAX),
+        high: n(u32::max, 0),
+        limited_by: best.limited_by,
+        censored: best.censored,
+        fits: FITS,
+        grade: fit.grade,
+        kind: PREDICTED,
+    })
+}
