@@ -186,7 +186,13 @@ pub struct Evidence {
     pub stopped_by: Option<Limit>,
     /// Counted calls that got their final.
     pub calls: usize,
-    /// 95th percentile of the TTFT. s; none when the tier was given up before its end, like the next two.
+    /// Median of the TTFT. s; none when the tier was given up before its end, like the next five.
+    pub ttft_p50_s: Option<f64>,
+    /// Median of the RTF.
+    pub rtf_p50: Option<f64>,
+    /// Median of the final. s.
+    pub final_p50_s: Option<f64>,
+    /// 95th percentile of the TTFT. s.
     pub ttft_p95_s: Option<f64>,
     /// 95th percentile of the RTF.
     pub rtf_p95: Option<f64>,

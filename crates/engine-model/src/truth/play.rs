@@ -119,6 +119,12 @@ impl Figure {
         self.above > self.expected - place(self.expected)
     }
 
+    /// Value at place `ceil(n / 2)`.
+    fn p50(&mut self) -> Option<f64> {
+        self.values.sort_unstable_by(f64::total_cmp);
+        self.values.get(self.values.len().div_ceil(2).checked_sub(1)?).copied()
+    }
+
     fn p95(&mut self) -> Option<f64> {
         p95(&mut self.values)
     }
@@ -214,6 +220,9 @@ pub(super) fn play(
         streams,
         stopped_by,
         calls: tier.rtf.values.len(),
+        ttft_p50_s: if complete { tier.ttft.p50() } else { None },
+        rtf_p50: if complete { tier.rtf.p50() } else { None },
+        final_p50_s: if complete { tier.last.p50() } else { None },
         ttft_p95_s: if complete { tier.ttft.p95() } else { None },
         rtf_p95: if complete { tier.rtf.p95() } else { None },
         final_p95_s: if complete { tier.last.p95() } else { None },
@@ -430,6 +439,7 @@ mod tests {
         assert!(!figure.is_lost(), "the limit itself is within");
         figure.add(1.5);
         assert!(figure.is_lost());
+        assert_eq!(figure.p50(), Some(1.5), "the second of 1, 1.5 and 1.5");
     }
 
     #[test]
