@@ -3,10 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tapedeck_cases::{CaseError, Config, ConfigError};
+use jiff::{SignedDuration, Timestamp};
+use tapedeck_cases::{CaseError, Config, ConfigError, Observer, Progress, Role, World};
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};
 use thiserror::Error;
+
+use crate::console::Console;
+use crate::signals;
 
 /// The demo config, used by `--rehearse` when no other is given.
 const DEMO: &str = include_str!("../../../fixtures/plans/demo.toml");
@@ -32,6 +36,9 @@ pub struct Common {
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "clap's form of a flag with an optional value")]
     pub resume: Option<Option<PathBuf>>,
+    /// Write into this run, also one of another case, and use what earlier cases left there
+    #[arg(long, value_name = "RUN_DIR", conflicts_with = "resume")]
+    pub into: Option<PathBuf>,
     /// Exit with 0 only if the capacity reaches N streams
     #[arg(long, value_name = "N")]
     pub require: Option<u32>,
@@ -98,7 +105,8 @@ impl Common {
             None if self.rehearse => demo()?,
             None => {
                 return Err(Failure::Usage(
-                    "nothing to speak to: give --config FILE, or --rehearse to use the built-in engine".into(),
+                    "nothing to speak to: give --config FILE, or --rehearse to use the built-in engine"
+                        .into(),
                 ));
             }
         };
@@ -111,12 +119,78 @@ impl Common {
         Ok(config)
     }
 
-    /// The run directory: a new one, or the one to go on with.
+    /// Whether the command writes into a run that is there already.
+    #[must_use]
+    pub const fn has_run(&self) -> bool {
+        self.into.is_some() || self.resume.is_some()
+    }
+
+    /// Carries out a case: makes its world (rehearsed or real, with Tape-A and the tapes it `needs`), opens its run
+    /// directory, shows its progress, and hands all of it to `script`.
+    ///
+    /// # Errors
+    /// A config, tape or run directory that cannot be used, and whatever the script gives up for.
+    pub fn carry_out<A>(
+        &self,
+        config: Config,
+        case: &str,
+        needs: &[Role],
+        script: impl AsyncFnOnce(&mut World, &mut RunDir, &Console) -> Result<A, CaseError>,
+    ) -> Result<(A, Console), Failure> {
+        let interrupt = signals::interrupt()?;
+        let console = Console::new(self.json, self.quiet);
+        let refused = |source| Failure::System { what: "start a runtime", source };
+        let answer = if self.rehearse {
+            let played = tapedeck_rehearsal::run(async {
+                let world = tapedeck_rehearsal::world_with(config, needs, interrupt)?;
+                self.within(world, case, &console, script).await
+            });
+            played.map_err(refused)??
+        } else {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+            runtime.block_on(async {
+                let mut world = World::real(config, needs, interrupt)?;
+                world.recognise_engines().await;
+                self.within(world, case, &console, script).await
+            })?
+        };
+        console.finish();
+        Ok((answer, console))
+    }
+
+    async fn within<A>(
+        &self,
+        mut world: World,
+        case: &str,
+        console: &Console,
+        script: impl AsyncFnOnce(&mut World, &mut RunDir, &Console) -> Result<A, CaseError>,
+    ) -> Result<A, Failure> {
+        let info = RunInfo {
+            run_id: run_id(case, &world),
+            case: case.into(),
+            simulated: world.simulated,
+            seed: world.config.run.seed,
+            origin_unix_s: world.machine.unix_s(),
+            tapes: world.tape_digests(),
+        };
+        let mut dir = self.run_dir(&info, &world.config)?;
+        if self.has_run() {
+            world.go_on(&dir).await;
+        }
+        console.on(&Progress::Run { path: dir.path().display().to_string(), simulated: world.simulated });
+        Ok(script(&mut world, &mut dir, console).await?)
+    }
+
+    /// The run directory: a new one, the one to go on with, or the one to write into.
     ///
     /// # Errors
     /// A folder that cannot be made or is no run of this case.
     pub fn run_dir(&self, info: &RunInfo, config: &Config) -> Result<RunDir, Failure> {
         let text = config.to_toml()?;
+        if let Some(path) = &self.into {
+            return Ok(RunDir::join(path, info, &text, |was| config.differs(was))?);
+        }
         let Some(resume) = &self.resume else {
             return Ok(RunDir::create(&config.run.out, info, &text)?);
         };
@@ -125,11 +199,23 @@ impl Common {
             None => newest(&config.run.out, &info.case)?,
         };
         let (was, _) = read_run(&path)?;
-        if was.case != info.case || was.tapes != info.tapes {
+        let other_tape = info.tapes.iter().any(|(name, md5)| was.tapes.get(name) != Some(md5));
+        if was.case != info.case || other_tape {
             let what = format!("case {} on tapes {:?}", was.case, was.tapes);
             return Err(RunDirError::OtherSettings { path, what }.into());
         }
         Ok(RunDir::resume(&path, &text)?)
+    }
+}
+
+/// `tc03-<UTC>` for a real run; a rehearsal is named by its seed, so that the same seed gives the same files.
+fn run_id(case: &str, world: &World) -> String {
+    match world.machine.unix_s() {
+        Some(unix_s) => {
+            let at = Timestamp::from_duration(SignedDuration::from_secs_f64(unix_s)).unwrap_or_default();
+            format!("{case}-{}", at.strftime("%Y%m%dT%H%M%SZ"))
+        }
+        None => format!("{case}-rehearsal-seed{}", world.config.run.seed),
     }
 }
 

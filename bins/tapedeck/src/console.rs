@@ -75,7 +75,9 @@ impl Console {
             limits.final_p95_s,
             (limits.kv_pool_p95 * 100.0).round(),
         ));
-        self.line("streams  verdict     TTFT p95    RTF p95  final p95   KV p95  preempted  errors  calls  why");
+        self.line(
+            "streams  verdict     TTFT p95    RTF p95  final p95   KV p95  preempted  errors  calls  why",
+        );
     }
 
     /// Prints the end of the table.

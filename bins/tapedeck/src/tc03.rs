@@ -3,16 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use jiff::{SignedDuration, Timestamp};
+use tapedeck_cases::Config;
 use tapedeck_cases::tc03::{Answer, run as climb};
-use tapedeck_cases::{Config, Observer, Progress, World};
 use tapedeck_record::ExitCode;
-use tapedeck_rundir::RunInfo;
-use tokio::sync::watch;
 
 use crate::common::{Common, Failure};
 use crate::console::Console;
-use crate::signals;
 
 /// Climb a ladder of concurrent calls and find N*, the most that meet every limit.
 #[derive(Debug, Parser)]
@@ -61,61 +57,12 @@ impl Cli {
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let config = cli.config()?;
-    let interrupt = signals::interrupt()?;
-    let console = Console::new(cli.common.json, cli.common.quiet);
-    let answer = if cli.common.rehearse {
-        let world = tapedeck_rehearsal::run(async {
-            let world = tapedeck_rehearsal::world(config, interrupt)?;
-            ladder(cli, world, &console).await
-        });
-        world.map_err(|source| Failure::System { what: "start a runtime", source })??
-    } else {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| Failure::System { what: "start a runtime", source })?;
-        runtime.block_on(real(cli, config, interrupt, &console))?
-    };
-    console.finish();
+    let (answer, console) = cli.common.carry_out(config, "tc03", &[], async |world, dir, console| {
+        console.head(&world.config.slo);
+        climb(world, dir, console).await
+    })?;
     conclude(cli, &console, &answer);
     Ok(answer.exit_code(cli.common.require))
-}
-
-async fn real(
-    cli: &Cli,
-    config: Config,
-    interrupt: watch::Receiver<bool>,
-    console: &Console,
-) -> Result<Answer, Failure> {
-    let mut world = World::real(config, interrupt)?;
-    world.recognise_engines().await;
-    ladder(cli, world, console).await
-}
-
-async fn ladder(cli: &Cli, world: World, console: &Console) -> Result<Answer, Failure> {
-    let info = RunInfo {
-        run_id: run_id(&world),
-        case: "tc03".into(),
-        simulated: world.simulated,
-        seed: world.config.run.seed,
-        origin_unix_s: world.machine.unix_s(),
-        tapes: [(world.tape.manifest.name.clone(), world.tape.md5.clone())].into(),
-    };
-    let mut dir = cli.common.run_dir(&info, &world.config)?;
-    console.on(&Progress::Run { path: dir.path().display().to_string(), simulated: world.simulated });
-    console.head(&world.config.slo);
-    Ok(climb(&world, &mut dir, console).await?)
-}
-
-/// `tc03-<UTC>` for a real run; a rehearsal is named by its seed, so that the same seed gives the same files.
-fn run_id(world: &World) -> String {
-    match world.machine.unix_s() {
-        Some(unix_s) => {
-            let at = Timestamp::from_duration(SignedDuration::from_secs_f64(unix_s)).unwrap_or_default();
-            format!("tc03-{}", at.strftime("%Y%m%dT%H%M%SZ"))
-        }
-        None => format!("tc03-rehearsal-seed{}", world.config.run.seed),
-    }
 }
 
 fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
@@ -150,14 +97,18 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     };
     let mut lines = vec![String::new(), format!("N* = {}{state}{simulated}", capacity.display())];
     if let Some(published) = capacity.published {
-        lines.push(format!("{} x N* = {published} calls may be published as capacity", capacity.safety_factor));
+        lines.push(format!(
+            "{} x N* = {published} calls may be published as capacity",
+            capacity.safety_factor
+        ));
     }
     if let (Some(fail), false) = (capacity.first_fail, capacity.limited_by.is_empty()) {
         let limits = capacity.limited_by.iter().map(|l| l.name()).collect::<Vec<_>>().join(" and ");
         lines.push(format!("Limited by {limits}: {fail} streams broke it"));
     }
     if !capacity.undecided.is_empty() {
-        let tiers = capacity.undecided.iter().map(|(n, v)| format!("{n} is {}", v.name())).collect::<Vec<_>>();
+        let tiers =
+            capacity.undecided.iter().map(|(n, v)| format!("{n} is {}", v.name())).collect::<Vec<_>>();
         lines.push(format!("Proves nothing: {}", tiers.join(", ")));
     }
     if !capacity.point_verdict_tiers.is_empty() {
@@ -167,7 +118,10 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         ));
     }
     if !capacity.non_monotonic.is_empty() {
-        lines.push(format!("Not monotonic: {} passed above a failure and do not count", list(&capacity.non_monotonic)));
+        lines.push(format!(
+            "Not monotonic: {} passed above a failure and do not count",
+            list(&capacity.non_monotonic)
+        ));
     }
     if answer.simulated {
         lines.push("Simulated: measured on the built-in engine, not on your servers".into());

@@ -26,8 +26,14 @@ pub struct Config {
     pub server: Server,
     /// The engines behind it.
     pub instances: Vec<InstanceConfig>,
-    /// What is played.
+    /// What is played: Tape-A.
     pub tape: TapeConfig,
+    /// Tape-B, with long calls; for TC-03b and TC-05.
+    pub tape_b: TapeConfig,
+    /// The tape whose words are known; for TC-04.
+    pub labelled: TapeConfig,
+    /// A folder of recordings; for TC-05 and `--content pool`.
+    pub pool: PoolConfig,
     /// How it is played.
     pub load: LoadConfig,
     /// The tiers of the ladder.
@@ -115,7 +121,7 @@ impl InstanceConfig {
     }
 }
 
-/// `[tape]`: what is played.
+/// `[tape]`, `[tape_b]`, `[labelled]`: what is played. An empty manifest means that there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TapeConfig {
@@ -123,6 +129,25 @@ pub struct TapeConfig {
     pub manifest: PathBuf,
     /// Folder that the manifest's paths are relative to.
     pub pool: PathBuf,
+}
+
+/// `[pool]`: a folder of recordings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PoolConfig {
+    /// The folder; every usable recording below it belongs to the pool, silent ones included. Empty: there is none.
+    pub folder: PathBuf,
+    /// Channel of stereo recordings: `left`, `right` or `mix`; needed where there are such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Audio that each stream draws for itself with `--content pool`, seconds.
+    pub draw_s: f64,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self { folder: PathBuf::new(), channel: None, draw_s: 480.0 }
+    }
 }
 
 /// `[load]`: how it is played.
@@ -244,7 +269,11 @@ impl Config {
             .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
         let mut config = Self::parse(&text, path)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut config.tape.manifest, &mut config.tape.pool].into_iter().chain(&mut config.server.ca_file) {
+        let tapes = [&mut config.tape, &mut config.tape_b, &mut config.labelled]
+            .into_iter()
+            .flat_map(|tape| [&mut tape.manifest, &mut tape.pool])
+            .chain([&mut config.pool.folder]);
+        for file in tapes.chain(&mut config.server.ca_file) {
             if !file.as_os_str().is_empty() {
                 *file = base.join(&*file);
             }
@@ -267,6 +296,26 @@ impl Config {
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         toml::to_string_pretty(self)
             .map_err(|e| ConfigError::Value { key: "config".into(), why: e.to_string() })
+    }
+
+    /// What keeps a run that was made with the config `was` from being shared: the first of the settings that decide
+    /// what a figure means and that are not the same. Tapes are compared by their content, elsewhere.
+    #[must_use]
+    pub fn differs(&self, was: &str) -> Option<String> {
+        let was: Self = match toml::from_str(was) {
+            Ok(was) => was,
+            Err(e) => return Some(format!("its config cannot be read: {}", e.message())),
+        };
+        let sections: [(&str, fn(&Self) -> Result<toml::Value, toml::ser::Error>); 4] = [
+            ("server", |c| toml::Value::try_from(&c.server)),
+            ("load", |c| toml::Value::try_from(&c.load)),
+            ("slo", |c| toml::Value::try_from(&c.slo)),
+            ("rehearsal", |c| toml::Value::try_from(&c.rehearsal)),
+        ];
+        sections.into_iter().find_map(|(name, section)| match (section(&was), section(self)) {
+            (Ok(was), Ok(now)) => first_difference(name, &was, &now),
+            _ => Some(format!("[{name}] has no TOML form")),
+        })
     }
 
     /// The dialect with its settings.
@@ -303,6 +352,7 @@ impl Config {
             ("load.cool_down_s", self.load.cool_down_s),
             ("load.ping_s", self.load.ping_s),
             ("load.sample_s", self.load.sample_s),
+            ("pool.draw_s", self.pool.draw_s),
             ("load.timeouts.connect_s", self.load.timeouts.connect_s),
             ("load.timeouts.mute_s", self.load.timeouts.mute_s),
             ("load.timeouts.idle_s", self.load.timeouts.idle_s),
@@ -321,6 +371,26 @@ impl Config {
             return bad("instances.name", format!("`{}` stands twice: names must differ", twice[0]));
         }
         Ok(())
+    }
+}
+
+/// The first key, dotted, that two values do not share.
+fn first_difference(key: &str, was: &toml::Value, now: &toml::Value) -> Option<String> {
+    match (was, now) {
+        (toml::Value::Table(was), toml::Value::Table(now)) => {
+            let keys = was.keys().chain(now.keys().filter(|k| !was.contains_key(*k)));
+            keys.map(|k| (format!("{key}.{k}"), was.get(k), now.get(k))).find_map(|(key, was, now)| {
+                match (was, now) {
+                    (Some(was), Some(now)) => first_difference(&key, was, now),
+                    (was, now) => {
+                        let shown = |v: Option<&toml::Value>| v.map_or("nothing".into(), ToString::to_string);
+                        Some(format!("{key}: then {}, now {}", shown(was), shown(now)))
+                    }
+                }
+            })
+        }
+        (was, now) if was == now => None,
+        (was, now) => Some(format!("{key}: then {was}, now {now}")),
     }
 }
 
@@ -352,6 +422,20 @@ mod tests {
         let text = "[server]\nurl = \"ws://a/asr\"\nwindow_ms = 2000\n[[instances]]\nname = \"one\"\n";
         let config = parse(text).unwrap();
         assert_eq!(parse(&config.to_toml().unwrap()).unwrap(), config);
+    }
+
+    #[test]
+    fn what_decides_must_agree_and_the_rest_may_differ() {
+        let config = parse("[load]\nramp_s = 0.1\n[rehearsal]\ninstances = 2\n").unwrap();
+        let was = config.to_toml().unwrap();
+        let other = Config { ladder: LadderConfig { tiers: vec![1], refine: false }, ..config.clone() };
+        assert_eq!(other.differs(&was), None);
+        let mut slower = config.clone();
+        slower.load.timeouts.final_s = 5.0;
+        assert_eq!(slower.differs(&was).unwrap(), "load.timeouts.final_s: then 30.0, now 5.0");
+        let three = Config { rehearsal: toml::Table::new(), ..config };
+        assert_eq!(three.differs(&was).unwrap(), "rehearsal.instances: then 2, now nothing");
+        assert!(three.differs("[load\n").unwrap().contains("cannot be read"));
     }
 
     #[test]

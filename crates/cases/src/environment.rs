@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
 use tapedeck_transport::GetLimits;
@@ -41,7 +41,7 @@ struct Server {
     certificate_checked: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Tape {
     md5: String,
     calls: usize,
@@ -106,12 +106,16 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
         };
         instances.insert(instance.name.clone(), known);
     }
-    let tape = Tape {
-        md5: world.tape.md5.clone(),
-        calls: world.tape.calls.len(),
-        audio_s: ms_to_s(world.tape.duration_ms()),
-        speech_s: ms_to_s(world.tape.speech_ms()),
-    };
+    let others = world.reels.values().map(|reel| &reel.tape);
+    let tapes = [&world.tape].into_iter().chain(others).map(|tape| {
+        let known = Tape {
+            md5: tape.md5.clone(),
+            calls: tape.calls.len(),
+            audio_s: ms_to_s(tape.duration_ms()),
+            speech_s: ms_to_s(tape.speech_ms()),
+        };
+        (tape.manifest.name.clone(), known)
+    });
     let environment = Environment {
         tapedeck: env!("CARGO_PKG_VERSION").into(),
         simulated: world.simulated,
@@ -128,12 +132,24 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
             window_ms: world.config.server.window_ms,
             certificate_checked: !world.config.server.accept_any_certificate,
         },
-        tapes: [(world.tape.manifest.name.clone(), tape)].into(),
+        tapes: earlier_tapes(dir).into_iter().chain(tapes).collect(),
         instances,
     };
     let toml = toml::to_string_pretty(&environment)
         .map_err(|e| ConfigError::Value { key: "environment".into(), why: e.to_string() })?;
     Ok(dir.write_file("environment.toml", toml.as_bytes())?)
+}
+
+/// The tapes that earlier cases of the same run wrote down.
+fn earlier_tapes(dir: &RunDir) -> BTreeMap<String, Tape> {
+    #[derive(Default, Deserialize)]
+    struct Known {
+        #[serde(default)]
+        tapes: BTreeMap<String, Tape>,
+    }
+    let text = std::fs::read_to_string(dir.path().join("environment.toml")).unwrap_or_default();
+    // A file that cannot be read is written anew.
+    toml::from_str::<Known>(&text).unwrap_or_default().tapes
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the length of a tape is far below 2^53 ms")]

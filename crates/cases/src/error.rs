@@ -66,6 +66,24 @@ pub enum CaseError {
     /// The tape cannot be used.
     #[error(transparent)]
     Tape(#[from] TapeError),
+    /// A tape that the case plays is not in the config.
+    #[error("no [{section}] in the config: {mend}")]
+    NoTape {
+        /// Section that should name it.
+        section: &'static str,
+        /// How to mend it.
+        mend: &'static str,
+    },
+    /// What an earlier case should have left is not there.
+    #[error("{what} in {}; {mend}", run.display())]
+    Missing {
+        /// What is missing.
+        what: String,
+        /// The run directory.
+        run: PathBuf,
+        /// The command that makes it, or the flag that stands in for it.
+        mend: String,
+    },
     /// The tape's audio cannot be cut for the dialect.
     #[error(transparent)]
     Deck(#[from] DeckError),
@@ -81,7 +99,9 @@ pub enum CaseError {
         mend: String,
     },
     /// An instance went down, and did so again when the tier was repeated.
-    #[error("an instance went down twice in the same tier: {why}; the earlier tiers are kept, go on with --resume")]
+    #[error(
+        "an instance went down twice in the same step: {why}; the earlier steps are kept, go on with --resume"
+    )]
     InstanceDown {
         /// Which, and how it showed.
         why: String,
@@ -100,7 +120,9 @@ impl CaseError {
     #[must_use]
     pub const fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Config(_) | Self::Tape(_) | Self::Deck(_) => ExitCode::Usage,
+            Self::Config(_) | Self::Tape(_) | Self::Deck(_) | Self::NoTape { .. } | Self::Missing { .. } => {
+                ExitCode::Usage
+            }
             Self::RunDir(RunDirError::OtherSettings { .. } | RunDirError::NotARun { .. }) => ExitCode::Usage,
             Self::RunDir(_) | Self::Preflight { .. } | Self::InstanceDown { .. } | Self::Answer(_) => {
                 ExitCode::Environment

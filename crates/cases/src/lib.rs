@@ -14,19 +14,26 @@
 //! # Ok::<(), tapedeck_cases::ConfigError>(())
 //! ```
 //!
-//! Read on in [`tc03`] (the ladder), [`point`] (what every load point does), [`world`] (the seams) and
-//! [`config`]. No case knows whether it is rehearsed: the worlds differ in one constructor.
+//! Read on in [`tc03`] (the ladder), [`steps`] and [`point`] (what every load point does), [`content`] (who plays
+//! what), [`earlier`] (what cases leave for each other), [`world`] (the seams) and [`config`]. No case knows whether it is rehearsed: the worlds differ in one constructor.
 
 pub mod config;
+pub mod content;
+pub mod earlier;
 pub mod environment;
 pub mod error;
 pub mod point;
 pub mod progress;
+pub mod reel;
+pub mod steps;
 pub mod tc03;
 pub mod words;
 pub mod world;
 
 pub use config::Config;
+pub use content::Content;
 pub use error::{CaseError, ConfigError};
 pub use progress::{Observer, Phase, Progress, Quiet};
+pub use reel::{Reel, Role};
+pub use steps::Steps;
 pub use world::{Machine, Seams, World};

@@ -9,28 +9,40 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tapedeck_fleet::{Drain, DrainRules, Health, WaitRules, drain, health, wait_healthy};
-use tapedeck_load::{Control, Plan, Played, Summary as LoadSummary, Timeouts};
-use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler, Summary as SamplerSummary};
+use tapedeck_load::{Cast, Control, Plan, Played, Summary as LoadSummary, Timeouts};
+use tapedeck_metrics::{
+    ClientSource, EngineKind, EngineSource, GpuWatch, Sampler, Summary as SamplerSummary,
+};
 use tapedeck_record::{CallRecord, Metric, OutcomeClass, Sample, SampleBody};
 use tapedeck_rundir::{Event, RunDir, StepWriter};
 use tapedeck_score::{Rules, score};
 use tapedeck_slo::{
-    Alert, Bounds, CacheSetting, Expected, InstanceFacts, LiveWatch, TierEvidence, TierReport, judge,
+    Abort, Alert, Bounds, CacheSetting, Expected, InstanceFacts, LiveWatch, QualityBaseline, TierEvidence,
+    TierReport, judge,
 };
 use tapedeck_stats::Moments;
 use tapedeck_transport::GetLimits;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
+use crate::config::LoadConfig;
+use crate::content::Content;
 use crate::error::CaseError;
 use crate::progress::{Observer, Phase, Progress};
 use crate::words;
 use crate::world::{World, seconds};
 
 /// What distinguishes one load point from another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// ```
+/// use tapedeck_cases::point::Point;
+///
+/// let point = Point { labels: vec!["repeat".into()], ..Point::new("tc08-N024", 24, 1) };
+/// assert_eq!(point.points_planned, 1);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Name in every file, e.g. `N048`.
+    /// Name in every file: `N048` for a tier of the ladder, `tc04-N048` for a step of another case.
     pub step: String,
     /// Concurrent streams.
     pub streams: u32,
@@ -40,13 +52,37 @@ pub struct Point {
     pub refinement: bool,
     /// Load points that share one error rate in tests of stationarity.
     pub points_planned: u32,
+    /// Who plays what.
+    pub content: Content,
+    /// What kind of point it is, where it is not a plain one; first in the notes of its row.
+    pub labels: Vec<String>,
+    /// Single-stream error rates that words are held against.
+    pub baseline: Option<QualityBaseline>,
+    /// Warm-up, where it is not the config's.
+    pub warm_up: Option<Duration>,
 }
 
 impl Point {
-    /// Calls that will count: N x C x loops.
+    /// A point on Tape-A that stands for itself.
     #[must_use]
-    pub fn counted_calls(&self, calls_on_tape: usize) -> u64 {
-        u64::from(self.streams) * u64::from(self.loops) * calls_on_tape as u64
+    pub fn new(step: impl Into<String>, streams: u32, loops: u32) -> Self {
+        Self {
+            step: step.into(),
+            streams,
+            loops,
+            refinement: false,
+            points_planned: 1,
+            content: Content::default(),
+            labels: Vec::new(),
+            baseline: None,
+            warm_up: None,
+        }
+    }
+
+    /// The loops that the ladder gives a tier of so many streams.
+    #[must_use]
+    pub const fn loops(load: &LoadConfig, streams: u32) -> u32 {
+        if streams <= load.small_up_to { load.loops_small } else { load.loops }
     }
 }
 
@@ -72,24 +108,29 @@ pub async fn play(
     watch: &dyn Observer,
 ) -> Result<Ending, CaseError> {
     let step = point.step.as_str();
+    let cast = point.content.cast(world, point.streams)?;
+    let tape = point.content.name(world)?;
+    let planned = cast.counted_calls(point.streams, point.loops);
     watch.on(&Progress::StepBegins {
         step,
         streams: point.streams,
-        counted_calls: point.counted_calls(world.tape.calls.len()),
-        expected_s: expected_s(world, point),
+        counted_calls: planned,
+        expected_s: expected_s(world, point, &cast),
     });
     watch.on(&Progress::Phase { step, phase: Phase::Preflight });
     preflight(world, dir.path(), point).await?;
     note(world, dir, step, "step_begins", None)?;
+    let vram = world.vram_baseline.get_or_init(|| gpu_memory(world)).await;
 
-    let mut tally = Tally::new(world, dir.begin(step)?, point, watch);
+    let about = About { world, point, tape, planned };
+    let mut tally = Tally::new(about, dir.begin(step)?, vram.clone(), watch);
     let (stop_sampling, sampling) = watch::channel(false);
     let (sample_out, mut samples) = mpsc::unbounded_channel();
     let sampling = tokio::spawn(sampler(world).run(sampling, sample_out));
 
     watch.on(&Progress::Phase { step, phase: Phase::Load });
     let ramp_from_s = world.now_s();
-    let load = run_load(world, dir, point, &mut tally, &mut samples).await?;
+    let load = run_load(world, dir, (point, cast), &mut tally, &mut samples).await?;
 
     watch.on(&Progress::Phase { step, phase: Phase::Drain });
     let drained = if tally.interrupted { None } else { Some(wait_drained(world, &tally).await) };
@@ -160,7 +201,10 @@ async fn preflight(world: &World, results: &Path, point: &Point) -> Result<(), C
         let needed = u64::from(point.streams) * 2 + 64;
         if files < needed {
             return Err(CaseError::Preflight {
-                what: format!("{} streams need {needed} open files, this process may hold {files}", point.streams),
+                what: format!(
+                    "{} streams need {needed} open files, this process may hold {files}",
+                    point.streams
+                ),
                 mend: "raise the limit with `ulimit -n` (or LimitNOFILE= in a unit file)".into(),
             });
         }
@@ -174,22 +218,36 @@ async fn preflight(world: &World, results: &Path, point: &Point) -> Result<(), C
         });
     }
     let rules = WaitRules { timeout: Duration::from_secs(30), ..WaitRules::default() };
-    wait_healthy(&*world.connector, &world.instances, rules, |_| {}).await.map_err(|e| CaseError::Preflight {
-        what: e.to_string(),
-        mend: "start the instances, or mend `health` in the config".into(),
+    wait_healthy(&*world.connector, &world.instances, rules, |_| {}).await.map_err(|e| {
+        CaseError::Preflight {
+            what: e.to_string(),
+            mend: "start the instances, or mend `health` in the config".into(),
+        }
     })?;
     Ok(())
 }
 
-/// About how long a point takes, seconds: ramp, warm-up, half a call until the window opens, the window, the end.
-fn expected_s(world: &World, point: &Point) -> f64 {
+/// Memory in use on each GPU, bytes by uuid; what cannot be read is left out.
+async fn gpu_memory(world: &World) -> BTreeMap<String, u64> {
+    let mut used = BTreeMap::new();
+    for way in &world.gpus {
+        for device in way.read().await.unwrap_or_default() {
+            if let Some(bytes) = device.reading.memory_used_bytes {
+                used.entry(device.id).or_insert(bytes);
+            }
+        }
+    }
+    used
+}
+
+/// About how long a point takes, seconds: ramp, warm-up, a call until the window opens, the window, the end.
+fn expected_s(world: &World, point: &Point, cast: &Cast) -> f64 {
     let load = &world.config.load;
-    let loop_s = world.deck.audio().as_secs_f64();
-    let longest_s = world.deck.calls().iter().map(|c| c.audio().as_secs_f64()).fold(0.0, f64::max);
+    let warm_up_s = point.warm_up.map_or(load.warm_up_s, |w| w.as_secs_f64());
     load.ramp_s * f64::from(point.streams)
-        + load.warm_up_s
-        + longest_s
-        + loop_s * f64::from(point.loops)
+        + warm_up_s
+        + cast.longest_call().as_secs_f64()
+        + cast.longest_loop(point.streams).as_secs_f64() * f64::from(point.loops)
         + load.cool_down_s
 }
 
@@ -199,7 +257,7 @@ fn plan(world: &World, point: &Point) -> Plan {
     Plan {
         streams: point.streams,
         ramp: seconds(load.ramp_s),
-        warm_up: seconds(load.warm_up_s),
+        warm_up: point.warm_up.unwrap_or_else(|| seconds(load.warm_up_s)),
         loops: point.loops,
         drain: seconds(load.finish_s),
         timeouts: Timeouts {
@@ -210,10 +268,18 @@ fn plan(world: &World, point: &Point) -> Plan {
             ..Timeouts::default()
         },
         ping_every: (load.ping_s > 0.0).then(|| seconds(load.ping_s)),
-        keep_texts: world.config.run.keep_texts || world.tape.calls.iter().any(|c| c.reference.is_some()),
+        keep_texts: world.config.run.keep_texts || has_words(world, point),
         unique_per_session: load.unique_per_session,
         ..Plan::default()
     }
+}
+
+/// Whether the words of any call of the point can be compared with a reference.
+fn has_words(world: &World, point: &Point) -> bool {
+    (0..point.streams.min(2))
+        .filter(|&k| point.content.scores_words(k))
+        .filter_map(|k| world.tape_of(point.content.role(k)))
+        .any(|tape| tape.calls.iter().any(|c| c.reference.is_some()))
 }
 
 fn sampler(world: &World) -> Sampler {
@@ -244,7 +310,7 @@ fn sampler(world: &World) -> Sampler {
 async fn run_load(
     world: &World,
     dir: &mut RunDir,
-    point: &Point,
+    (point, cast): (&Point, Cast),
     tally: &mut Tally<'_>,
     samples: &mut mpsc::UnboundedReceiver<Sample>,
 ) -> Result<LoadSummary, CaseError> {
@@ -252,7 +318,7 @@ async fn run_load(
     let (call_out, mut calls) = mpsc::unbounded_channel();
     let mut playing = pin!(tapedeck_load::run(
         plan(world, point),
-        world.deck.clone(),
+        cast,
         world.site.clone(),
         world.origin,
         control.clone(),
@@ -273,7 +339,7 @@ async fn run_load(
         for alert in std::mem::take(&mut tally.alerts) {
             match alert {
                 Alert::Abort(abort) => {
-                    tally.abort.get_or_insert_with(|| abort.sentence());
+                    tally.abort.get_or_insert(abort);
                     control.cut();
                 }
                 Alert::StopClimbing { why } => note(world, dir, &point.step, "red_line", Some(&why))?,
@@ -307,16 +373,24 @@ async fn why_down(world: &World, name: &str) -> Option<String> {
 }
 
 async fn wait_drained(world: &World, tally: &Tally<'_>) -> Drain {
-    let rules =
-        DrainRules { timeout: seconds(world.config.load.drain_s), ..DrainRules::default() };
+    let rules = DrainRules { timeout: seconds(world.config.load.drain_s), ..DrainRules::default() };
     let rules = if tally.down.is_some() { DrainRules { timeout: Duration::ZERO, ..rules } } else { rules };
     drain(&*world.connector, &world.instances, rules, |_| {}).await
 }
 
-/// What a running point has left so far.
-struct Tally<'a> {
+/// What is known of a point before it is played.
+struct About<'a> {
     world: &'a World,
     point: &'a Point,
+    /// Name of the tape, or of the mixture.
+    tape: String,
+    /// Calls that will count.
+    planned: u64,
+}
+
+/// What a running point has left so far.
+struct Tally<'a> {
+    about: About<'a>,
     watch: &'a dyn Observer,
     writer: StepWriter,
     rules: Rules,
@@ -327,22 +401,27 @@ struct Tally<'a> {
     alerts: Vec<Alert>,
     counted: u64,
     errors: u64,
-    abort: Option<String>,
+    abort: Option<Abort>,
     down: Option<String>,
     interrupted: bool,
 }
 
 impl<'a> Tally<'a> {
-    fn new(world: &'a World, writer: StepWriter, point: &'a Point, watch: &'a dyn Observer) -> Self {
+    fn new(
+        about: About<'a>,
+        writer: StepWriter,
+        vram: BTreeMap<String, u64>,
+        watch: &'a dyn Observer,
+    ) -> Self {
+        let (world, point) = (about.world, about.point);
         Self {
-            world,
-            point,
+            about,
             watch,
             writer,
             rules: Rules::new(world.site.dialect.evidence(), world.config.server.window_ms),
             calls: Vec::new(),
             samples: Vec::new(),
-            live: LiveWatch::new(world.config.slo.clone(), point.streams, BTreeMap::new()),
+            live: LiveWatch::new(world.config.slo.clone(), point.streams, vram),
             latest: BTreeMap::new(),
             alerts: Vec::new(),
             counted: 0,
@@ -355,14 +434,14 @@ impl<'a> Tally<'a> {
 
     fn call(&mut self, played: &Played) -> Result<(), CaseError> {
         let trace = &played.trace;
-        let Some(call) = usize::try_from(trace.call).ok().and_then(|i| self.world.tape.calls.get(i)) else {
-            return Ok(());
-        };
+        let About { world, point, planned, .. } = self.about;
+        let Some(call) = point.content.call(world, trace) else { return Ok(()) };
         // Alignment is the dearest part of scoring, and only counted calls are judged by their words.
-        let words = if trace.counted { words::count(call, &played.texts) } else { Default::default() };
+        let judged = trace.counted && point.content.scores_words(trace.stream);
+        let words = if judged { words::count(call, &played.texts) } else { Default::default() };
         let record = score(trace, &call.meta, &self.rules, &words);
         self.writer.call(&record, trace)?;
-        if self.world.config.run.keep_texts {
+        if world.config.run.keep_texts {
             self.writer.texts(&record, &played.texts)?;
         }
         if record.class == OutcomeClass::Error {
@@ -374,9 +453,9 @@ impl<'a> Tally<'a> {
         if record.counted {
             self.counted += 1;
             self.watch.on(&Progress::Call {
-                step: &self.point.step,
+                step: &point.step,
                 counted: self.counted,
-                of: self.point.counted_calls(self.world.tape.calls.len()),
+                of: planned,
                 errors: self.errors,
             });
         }
@@ -392,7 +471,7 @@ impl<'a> Tally<'a> {
             let now = (value(Metric::KvPool), value(Metric::WaitingCapacity));
             self.latest.insert(sample.source.clone(), now);
             self.watch.on(&Progress::Live {
-                step: &self.point.step,
+                step: &self.about.point.step,
                 kv_pool: self.latest.values().filter_map(|v| v.0).reduce(f64::max),
                 waiting: self.latest.values().filter_map(|v| v.1).reduce(|a, b| a + b),
                 at_s: sample.at_s,
@@ -406,11 +485,11 @@ impl<'a> Tally<'a> {
         if self.interrupted {
             return Some("interrupted".into());
         }
-        self.abort.clone().or_else(|| self.down.clone())
+        self.abort.as_ref().map(Abort::sentence).or_else(|| self.down.clone())
     }
 
     fn judge(&self, bounds: Bounds, drained: Option<&Drain>, sources: &SamplerSummary) -> TierReport {
-        let world = self.world;
+        let About { world, point, tape, planned } = &self.about;
         let instances: Vec<_> = world
             .instances
             .iter()
@@ -430,7 +509,7 @@ impl<'a> Tally<'a> {
             })
             .collect();
         let evidence = TierEvidence {
-            calls_expected: Some(self.point.counted_calls(world.tape.calls.len())),
+            calls_expected: Some(*planned),
             samples: &self.samples,
             instances: &instances,
             evidence: world.site.dialect.evidence(),
@@ -444,13 +523,16 @@ impl<'a> Tally<'a> {
             drain_s: drained.filter(|d| d.drained == Some(true)).map(|d| d.seconds),
             drained: drained.and_then(|d| d.drained),
             simulated: world.simulated,
-            refinement: self.point.refinement,
-            tiers_planned: self.point.points_planned,
+            refinement: point.refinement,
+            tiers_planned: point.points_planned,
+            abort: self.abort.clone(),
             cut_short: cut_short.as_deref(),
+            baseline: point.baseline,
             seed: world.config.run.seed,
-            ..TierEvidence::new(self.point.streams, &world.tape.manifest.name, &self.calls, bounds)
+            ..TierEvidence::new(point.streams, tape, &self.calls, bounds)
         };
-        judge(&evidence, &world.config.slo)
+        let report = judge(&evidence, &world.config.slo);
+        TierReport { labels: point.labels.clone(), ..report }
     }
 }
 

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{
-    Capacity, CapacityState, TierReport, capacity, ladder_should_stop, next_refinement,
-};
+use tapedeck_slo::{Capacity, CapacityState, TierReport, capacity, ladder_should_stop, next_refinement};
 
+use crate::config::Config;
+use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
-use crate::point::{Ending, Point, cool_down, play};
-use crate::progress::{Observer, Progress};
+use crate::point::Point;
+use crate::progress::Observer;
+use crate::steps::Steps;
 use crate::world::World;
 
 /// What a ladder answers.
@@ -57,10 +58,10 @@ impl Answer {
 /// A failed preflight, an instance that went down twice in the same tier, a run directory that cannot be written.
 pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Result<Answer, CaseError> {
     environment::record(world, dir).await?;
-    let mut ladder = Ladder { world, dir, watch, tiers: Vec::new(), interrupted: false };
+    let mut ladder = Ladder { steps: Steps::new(world, dir, watch), tiers: Vec::new() };
     ladder.climb().await?;
     ladder.refine().await?;
-    let Ladder { tiers, interrupted, .. } = ladder;
+    let Ladder { tiers, steps: Steps { interrupted, .. } } = ladder;
     let answer = Answer {
         capacity: capacity(&tiers, &world.config.slo),
         tiers,
@@ -68,35 +69,30 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
         simulated: world.simulated,
         interrupted,
     };
-    let mut json = serde_json::to_vec_pretty(&answer.capacity).map_err(CaseError::answer)?;
-    json.push(b'\n');
-    dir.write_file("capacity.json", &json)?;
+    earlier::write(dir, "capacity.json", &answer.capacity)?;
     Ok(answer)
 }
 
 struct Ladder<'a> {
-    world: &'a World,
-    dir: &'a mut RunDir,
-    watch: &'a dyn Observer,
+    steps: Steps<'a>,
     tiers: Vec<TierReport>,
-    interrupted: bool,
 }
 
 impl Ladder<'_> {
     async fn climb(&mut self) -> Result<(), CaseError> {
-        let config = &self.world.config;
+        let config = &self.steps.world.config;
         let instances = u32::try_from(config.instances.len()).unwrap_or(u32::MAX).max(1);
         for &n in config.ladder.tiers.iter().filter(|n| !n.is_multiple_of(instances)) {
             let text = format!("{n} streams do not divide evenly among {instances} instances");
-            self.watch.on(&Progress::Note { text: &text });
+            self.steps.say(&text);
         }
         for &n in &config.ladder.tiers {
             self.tier(n, false).await?;
-            if self.interrupted {
+            if self.steps.interrupted {
                 return Ok(());
             }
             if let Some(stop) = ladder_should_stop(&self.tiers, &config.slo) {
-                self.watch.on(&Progress::Note { text: stop.sentence() });
+                self.steps.say(stop.sentence());
                 return Ok(());
             }
         }
@@ -104,9 +100,9 @@ impl Ladder<'_> {
     }
 
     async fn refine(&mut self) -> Result<(), CaseError> {
-        let config = &self.world.config;
+        let config = &self.steps.world.config;
         let instances = u32::try_from(config.instances.len()).unwrap_or(u32::MAX).max(1);
-        while config.ladder.refine && !self.interrupted {
+        while config.ladder.refine && !self.steps.interrupted {
             let Some(n) = next_refinement(&self.tiers, instances) else { return Ok(()) };
             self.tier(n, true).await?;
         }
@@ -114,45 +110,13 @@ impl Ladder<'_> {
     }
 
     async fn tier(&mut self, streams: u32, refinement: bool) -> Result<(), CaseError> {
-        let load = &self.world.config.load;
+        let Config { load, ladder, .. } = &self.steps.world.config;
         let point = Point {
-            step: format!("N{streams:03}"),
-            streams,
-            loops: if streams <= load.small_up_to { load.loops_small } else { load.loops },
             refinement,
-            points_planned: u32::try_from(self.world.config.ladder.tiers.len()).unwrap_or(u32::MAX),
+            points_planned: u32::try_from(ladder.tiers.len()).unwrap_or(u32::MAX),
+            ..Point::new(format!("N{streams:03}"), streams, Point::loops(load, streams))
         };
-        if let Some(done) = self.dir.finished(&point.step) {
-            self.watch.on(&Progress::StepDone { report: &done.report, resumed: true });
-            self.tiers.push(done.report.clone());
-            return Ok(());
-        }
-        if !self.tiers.is_empty() {
-            cool_down(self.world, &point.step, self.watch).await;
-        }
-        if self.world.interrupted() {
-            self.interrupted = true;
-            return Ok(());
-        }
-        // An instance that went down spoils the tier; it is played once more when all are back.
-        for last_try in [false, true] {
-            match play(self.world, self.dir, &point, self.watch).await? {
-                Ending::Done(report) => {
-                    self.tiers.push(*report);
-                    return Ok(());
-                }
-                Ending::Interrupted => {
-                    self.interrupted = true;
-                    return Ok(());
-                }
-                Ending::InstanceDown(why) if last_try => return Err(CaseError::InstanceDown { why }),
-                Ending::InstanceDown(why) => {
-                    let text = format!("{why}: the tier is played again when all instances are back");
-                    self.watch.on(&Progress::Note { text: &text });
-                    cool_down(self.world, &point.step, self.watch).await;
-                }
-            }
-        }
+        self.tiers.extend(self.steps.play(&point).await?);
         Ok(())
     }
 }

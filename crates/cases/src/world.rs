@@ -4,6 +4,7 @@
 //! sockets and real probes; the rehearsal builds another one over in-memory pipes and a paused clock. The
 //! cases cannot tell which of the two they run in.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +14,15 @@ use tapedeck_fleet::Instance;
 use tapedeck_load::{Deck, Site};
 use tapedeck_metrics::gpu::GpuSource;
 use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
+use tapedeck_rundir::RunDir;
 use tapedeck_tape::Tape;
 use tapedeck_transport::{Connector, Endpoint, GetLimits, NetConnector, NetOptions, Secret, TlsOptions};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::error::{CaseError, ConfigError};
+use crate::reel::{Reel, Role, load};
 
 /// The metric by which a built-in engine makes itself known.
 const SIMULATED: &str = "tapedeck_simulated";
@@ -39,10 +42,12 @@ pub trait Machine: Send + Sync + fmt::Debug {
 pub struct World {
     /// The effective config.
     pub config: Config,
-    /// What is played.
+    /// Tape-A.
     pub tape: Arc<Tape>,
     /// The same, cut and framed for the dialect; shared by all streams.
     pub deck: Arc<Deck>,
+    /// The other tapes that the case plays.
+    pub reels: BTreeMap<Role, Reel>,
     /// Where the streams connect to, and what they speak there.
     pub site: Site,
     /// How everything else connects.
@@ -59,6 +64,8 @@ pub struct World {
     pub paused: bool,
     /// Whether any of the engines is a built-in one; everything that is written then says so.
     pub simulated: bool,
+    /// Memory in use on each GPU before anything was played, bytes by uuid; known from the first load point on.
+    pub vram_baseline: OnceCell<BTreeMap<String, u64>>,
     /// Zero of the run's clock.
     pub origin: Instant,
     /// Becomes true when the user wants to stop.
@@ -66,11 +73,12 @@ pub struct World {
 }
 
 impl World {
-    /// Real sockets in real time.
+    /// Real sockets in real time, with Tape-A and the tapes in `needs`.
     ///
     /// # Errors
-    /// A config value that cannot work, a tape that cannot be loaded, a certificate file that cannot be read.
-    pub fn real(config: Config, interrupt: watch::Receiver<bool>) -> Result<Self, CaseError> {
+    /// A config value that cannot work, a tape that is not there or cannot be loaded, a certificate file that cannot
+    /// be read.
+    pub fn real(config: Config, needs: &[Role], interrupt: watch::Receiver<bool>) -> Result<Self, CaseError> {
         let tls = TlsOptions {
             extra_ca_file: config.server.ca_file.clone(),
             danger_accept_invalid_certs: config.server.accept_any_certificate,
@@ -86,29 +94,28 @@ impl World {
             paused: false,
             interrupt,
         };
-        let tape = Tape::load(&config.tape.manifest, &config.tape.pool)?;
-        Self::assemble(config, tape, seams)
+        let tapes = load(&config, needs)?;
+        Self::assemble(config, tapes, seams)
     }
 
-    /// A world over given seams: what both constructors share.
+    /// A world over given seams and tapes, Tape-A among them: what both constructors share.
     ///
     /// # Errors
     /// As [`World::real`].
-    pub fn assemble(config: Config, tape: Tape, seams: Seams) -> Result<Self, CaseError> {
+    pub fn assemble(config: Config, tapes: BTreeMap<Role, Tape>, seams: Seams) -> Result<Self, CaseError> {
         config.check()?;
         let endpoint = endpoint("server.url", &config.server.url)?;
         let dialect = config.dialect()?;
-        let deck = Arc::new(Deck::new(
-            dialect.as_ref(),
-            Duration::from_millis(config.load.chunk_ms.into()),
-            Duration::from_millis(config.load.tail_silence_ms.into()),
-            tape.calls.iter().map(|c| (c.meta.clone(), c.pcm.clone())),
-        )?);
+        let mut reels = tapes
+            .into_iter()
+            .map(|(role, tape)| Ok((role, Reel::new(tape, dialect.as_ref(), &config.load)?)))
+            .collect::<Result<BTreeMap<_, _>, CaseError>>()?;
+        let Reel { tape, deck } = reels.remove(&Role::A).ok_or_else(|| Role::A.missing())?;
         let bearer = match &config.server.token_env {
-            Some(name) => Some(Secret::from_env(name).map_err(|e| ConfigError::Value {
-                key: "server.token_env".into(),
-                why: e.to_string(),
-            })?),
+            Some(name) => Some(
+                Secret::from_env(name)
+                    .map_err(|e| ConfigError::Value { key: "server.token_env".into(), why: e.to_string() })?,
+            ),
             None => None,
         };
         let instances = config
@@ -118,8 +125,9 @@ impl World {
             .collect::<Result<Vec<_>, ConfigError>>()?;
         let site = Site { connector: Arc::clone(&seams.connector), endpoint, dialect, bearer };
         Ok(Self {
-            tape: Arc::new(tape),
+            tape,
             deck,
+            reels,
             site,
             connector: seams.connector,
             instances,
@@ -128,6 +136,7 @@ impl World {
             machine: seams.machine,
             paused: seams.paused,
             simulated: seams.paused,
+            vram_baseline: OnceCell::new(),
             origin: Instant::now(),
             interrupt: seams.interrupt,
             config,
@@ -143,6 +152,48 @@ impl World {
             // An instance that does not answer is the preflight's to report.
             let names = page.map(|fetched| fetched.page.series).unwrap_or_default();
             self.simulated |= names.iter().any(|series| series.name == SIMULATED);
+        }
+    }
+
+    /// A tape by what it is for.
+    ///
+    /// # Errors
+    /// [`CaseError::NoTape`] where the world was made without it.
+    pub fn reel(&self, role: Role) -> Result<Reel, CaseError> {
+        match role {
+            Role::A => Ok(Reel { tape: self.tape.clone(), deck: self.deck.clone() }),
+            other => self.reels.get(&other).cloned().ok_or_else(|| other.missing()),
+        }
+    }
+
+    /// The same without its deck; nothing where the world was made without it.
+    #[must_use]
+    pub fn tape_of(&self, role: Role) -> Option<&Tape> {
+        match role {
+            Role::A => Some(&self.tape),
+            other => self.reels.get(&other).map(|reel| &*reel.tape),
+        }
+    }
+
+    /// MD5 of every tape, by its name.
+    #[must_use]
+    pub fn tape_digests(&self) -> BTreeMap<String, String> {
+        let others = self.reels.values().map(|reel| &reel.tape);
+        [&self.tape].into_iter().chain(others).map(|t| (t.manifest.name.clone(), t.md5.clone())).collect()
+    }
+
+    /// Sets the clock so that it goes on where that of the run left off: what was written into the run earlier then
+    /// lies in the past. Call it once, before anything is played.
+    pub async fn go_on(&mut self, dir: &RunDir) {
+        if self.paused {
+            // Nobody knows what time it was; the clock is moved past everything that was written.
+            let ends = dir.steps().iter().map(|s| s.report.window_to_s + s.report.drain_s.unwrap_or(0.0));
+            let end_s = ends.fold(0.0, f64::max);
+            if end_s > 0.0 {
+                tokio::time::sleep(seconds(end_s.ceil() + self.config.load.cool_down_s)).await;
+            }
+        } else if let (Some(then), Some(now)) = (dir.info().origin_unix_s, self.machine.unix_s()) {
+            self.origin = self.origin.checked_sub(seconds((now - then).max(0.0))).unwrap_or(self.origin);
         }
     }
 

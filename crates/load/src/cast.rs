@@ -1,6 +1,6 @@
 //! Who plays what.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::deck::{Deck, DeckCall};
 
@@ -20,8 +20,8 @@ impl Part {
         Self { deck, order: None, first, tape: None }
     }
 
-    /// The calls of the deck with these indices in this order, instead of all of them. Indices the deck does not have
-    /// end the stream when it comes to them.
+    /// The calls of the deck with these indices in this order, instead of all of them. Indices the deck does
+    /// not have end the stream when it comes to them.
     #[must_use]
     pub fn in_order(mut self, order: impl Into<Arc<[usize]>>) -> Self {
         self.order = Some(order.into());
@@ -46,6 +46,15 @@ impl Part {
     /// Calls until it begins again.
     pub(crate) fn len(&self) -> usize {
         self.order.as_ref().map_or(self.deck.calls().len(), |order| order.len())
+    }
+
+    /// Audio until it begins again.
+    fn audio(&self) -> Duration {
+        let calls = self.deck.calls();
+        match &self.order {
+            None => self.deck.audio(),
+            Some(order) => order.iter().filter_map(|&i| calls.get(i)).map(DeckCall::audio).sum(),
+        }
     }
 
     /// The stream's `seq`-th call.
@@ -91,11 +100,29 @@ impl Cast {
         calls.sum::<u64>().saturating_mul(loops.into())
     }
 
+    fn decks(&self) -> Vec<&Arc<Deck>> {
+        match self {
+            Self::All(deck) => vec![deck],
+            Self::Each(parts) => parts.iter().map(|p| &p.deck).collect(),
+        }
+    }
+
+    /// Audio of the longest call that anybody may play.
+    #[must_use]
+    pub fn longest_call(&self) -> Duration {
+        let calls = self.decks().into_iter().flat_map(|deck| deck.calls());
+        calls.map(DeckCall::audio).max().unwrap_or_default()
+    }
+
+    /// Audio until the last of the streams has played its whole part once.
+    #[must_use]
+    pub fn longest_loop(&self, streams: u32) -> Duration {
+        let parts = (0..streams).filter_map(|k| self.part(k));
+        parts.map(|part| part.audio()).max().unwrap_or_default()
+    }
+
     /// Largest message of all, bytes.
     pub(crate) fn largest_frame(&self) -> usize {
-        match self {
-            Self::All(deck) => deck.largest_frame(),
-            Self::Each(parts) => parts.iter().map(|p| p.deck.largest_frame()).max().unwrap_or(0),
-        }
+        self.decks().into_iter().map(|deck| deck.largest_frame()).max().unwrap_or(0)
     }
 }

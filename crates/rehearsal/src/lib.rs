@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_cases::config::InstanceConfig;
-use tapedeck_cases::{CaseError, Config, ConfigError, Machine, Seams, World};
+use tapedeck_cases::reel::load;
+use tapedeck_cases::{CaseError, Config, ConfigError, Machine, Role, Seams, World};
 use tapedeck_engine::{Balancer, Engine, KnownCall, Library, Options, Params};
 use tapedeck_metrics::EngineKind;
-use tapedeck_tape::Tape;
 use tokio::sync::watch;
 
 use pipes::{BALANCER, Pipes};
@@ -76,10 +76,22 @@ pub fn server_url() -> String {
 ///
 /// # Errors
 /// As [`World::real`], and settings of the engine that cannot work.
-pub fn world(mut config: Config, interrupt: watch::Receiver<bool>) -> Result<World, CaseError> {
+pub fn world(config: Config, interrupt: watch::Receiver<bool>) -> Result<World, CaseError> {
+    world_with(config, &[], interrupt)
+}
+
+/// [`world`] with further tapes, which the engines remember too.
+///
+/// # Errors
+/// As [`world`], and a tape that the config does not name.
+pub fn world_with(
+    mut config: Config,
+    needs: &[Role],
+    interrupt: watch::Receiver<bool>,
+) -> Result<World, CaseError> {
     let settings = Settings::of(&config)?;
-    let tape = Tape::load(&config.tape.manifest, &config.tape.pool)?;
-    let library = Arc::new(Library::new(tape.calls.iter().map(known).collect()));
+    let tapes = load(&config, needs)?;
+    let library = Arc::new(Library::new(tapes.values().flat_map(|tape| &tape.calls).map(known).collect()));
     let engines = (1..=settings.instances)
         .map(|n| {
             let options = Options::new(format!("inst{n}"), config.run.seed.wrapping_add(u64::from(n)));
@@ -109,7 +121,7 @@ pub fn world(mut config: Config, interrupt: watch::Receiver<bool>) -> Result<Wor
         paused: true,
         interrupt,
     };
-    World::assemble(config, tape, seams)
+    World::assemble(config, tapes, seams)
 }
 
 /// Runs a case to its end on a runtime of its own with a paused clock.

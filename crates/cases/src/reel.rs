@@ -1,0 +1,165 @@
+//! The tapes that a run plays, by what they are for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_load::Deck;
+use tapedeck_protocol::Dialect;
+use tapedeck_tape::{FreezeOptions, Pool, Quota, ScanOptions, Spec, Tape, freeze, nominal_bucket, scan};
+
+use crate::config::{Config, LoadConfig, TapeConfig};
+use crate::error::{CaseError, ConfigError};
+
+/// What a tape is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Tape-A, `[tape]`: the short calls of the ladder. Always there.
+    #[default]
+    A,
+    /// Tape-B, `[tape_b]`: with long calls.
+    B,
+    /// `[labelled]`: calls whose words are known.
+    Labelled,
+    /// `[pool]`: every recording of a folder.
+    Pool,
+}
+
+impl Role {
+    /// Section of the config that names it.
+    #[must_use]
+    pub const fn section(self) -> &'static str {
+        match self {
+            Self::A => "tape",
+            Self::B => "tape_b",
+            Self::Labelled => "labelled",
+            Self::Pool => "pool",
+        }
+    }
+
+    /// What to do where it is missing.
+    const fn mend(self) -> &'static str {
+        match self {
+            Self::A => "freeze one with `tapectl freeze POOL --spec tape-a` and name it in [tape]",
+            Self::B => "freeze one with `tapectl freeze POOL --spec tape-b` and name it in [tape_b]",
+            Self::Labelled => {
+                "freeze one with `tapectl freeze POOL --spec labelled` and name it in [labelled]"
+            }
+            Self::Pool => "give the folder of recordings in [pool]",
+        }
+    }
+
+    pub(crate) fn missing(self) -> CaseError {
+        CaseError::NoTape { section: self.section(), mend: self.mend() }
+    }
+}
+
+/// A tape, and the same framed for the dialect; shared by all streams.
+#[derive(Debug, Clone)]
+pub struct Reel {
+    /// What is played.
+    pub tape: Arc<Tape>,
+    /// The same, ready to be sent.
+    pub deck: Arc<Deck>,
+}
+
+impl Reel {
+    /// Frames a tape.
+    ///
+    /// # Errors
+    /// [`CaseError::Deck`] where it cannot be cut into chunks.
+    pub fn new(tape: Tape, dialect: &dyn Dialect, load: &LoadConfig) -> Result<Self, CaseError> {
+        let deck = Deck::new(
+            dialect,
+            Duration::from_millis(load.chunk_ms.into()),
+            Duration::from_millis(load.tail_silence_ms.into()),
+            tape.calls.iter().map(|c| (c.meta.clone(), c.pcm.clone())),
+        )?;
+        Ok(Self { tape: Arc::new(tape), deck: Arc::new(deck) })
+    }
+
+    /// Name of the tape.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.tape.manifest.name
+    }
+}
+
+/// Loads the tapes that a case needs; Tape-A always.
+///
+/// # Errors
+/// A tape that the config does not name, or that cannot be loaded.
+pub fn load(config: &Config, needs: &[Role]) -> Result<BTreeMap<Role, Tape>, CaseError> {
+    let mut tapes = BTreeMap::new();
+    for &role in [Role::A].iter().chain(needs) {
+        if tapes.contains_key(&role) {
+            continue;
+        }
+        let tape = match role {
+            Role::A => Tape::load(&config.tape.manifest, &config.tape.pool)?,
+            Role::B => load_named(&config.tape_b, role)?,
+            Role::Labelled => load_named(&config.labelled, role)?,
+            Role::Pool => {
+                if config.pool.folder.as_os_str().is_empty() {
+                    return Err(role.missing());
+                }
+                whole_pool(&config.pool.folder, config.pool.channel.as_deref())?
+            }
+        };
+        tapes.insert(role, tape);
+    }
+    Ok(tapes)
+}
+
+fn load_named(tape: &TapeConfig, role: Role) -> Result<Tape, CaseError> {
+    if tape.manifest.as_os_str().is_empty() {
+        return Err(role.missing());
+    }
+    Ok(Tape::load(&tape.manifest, &tape.pool)?)
+}
+
+/// Nominal durations that between them hold every call from a moment to two hours, seconds.
+const BUCKETS_S: [u32; 9] = [5, 15, 30, 60, 180, 300, 600, 1800, 3600];
+
+/// Every usable recording of a folder as one tape, silent ones included.
+fn whole_pool(folder: &Path, channel: Option<&str>) -> Result<Tape, CaseError> {
+    let channel = match channel {
+        Some(name) => Some(tapedeck_audio::Channel::from_name(name).ok_or_else(|| ConfigError::Value {
+            key: "pool.channel".into(),
+            why: format!("`{name}`: give left, right or mix"),
+        })?),
+        None => None,
+    };
+    let pool = Pool::list(folder)?;
+    let reports = scan(&pool, ScanOptions { hash: true, threads: None }, &BTreeMap::new(), |_| {});
+    // The same recording under two names is one call.
+    let distinct: BTreeMap<&str, u64> =
+        reports.iter().filter(|r| r.ok).filter_map(|r| Some((r.md5.as_deref()?, r.duration_ms()?))).collect();
+    let mut calls: BTreeMap<u32, u32> = BTreeMap::new();
+    for ms in distinct.into_values() {
+        if let Some(bucket_s) = nominal_bucket(ms, &BUCKETS_S, 1.0) {
+            *calls.entry(bucket_s).or_default() += 1;
+        }
+    }
+    if calls.is_empty() {
+        return Err(ConfigError::Value {
+            key: "pool.folder".into(),
+            why: format!("no recording under {} can be used; `tapectl scan` tells why", folder.display()),
+        }
+        .into());
+    }
+    let quotas = calls.into_iter().map(|(bucket_s, calls)| Quota { bucket_s, calls }).collect();
+    let options = FreezeOptions {
+        spec: Spec { name: "pool".into(), quotas },
+        seed: 0,
+        tolerance: 1.0,
+        strata: Vec::new(),
+        channel,
+        threads: None,
+    };
+    let manifest = freeze(folder, &reports, &options)?;
+    Ok(Tape::of_manifest(manifest, folder)?)
+}

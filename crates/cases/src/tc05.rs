@@ -1,0 +1,180 @@
+//! TC-05: the soak. Restart, play 0.8 N* for four hours from the whole pool, then look for what only hours show: memory
+//! that leaks, latencies that creep, errors that gather, instances that vanish.
+
+pub mod judge;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_record::ExitCode;
+use tapedeck_rundir::RunDir;
+use tapedeck_slo::LeakRules;
+
+use crate::content::Content;
+use crate::control::restart;
+use crate::earlier::{self, NStar};
+use crate::environment;
+use crate::error::CaseError;
+use crate::point::Point;
+use crate::progress::Observer;
+use crate::reel::Role;
+use crate::steps::Steps;
+use crate::world::{World, seconds};
+
+pub use judge::{Drift, Liveness, Memory, Soak};
+
+/// The step's name in every file.
+pub const STEP: &str = "T05-soak";
+/// The answer's file in the run directory.
+pub const ANSWER: &str = "tc05.json";
+
+/// `[soak]`: TC-05.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SoakConfig {
+    /// Streams / N*.
+    pub share: f64,
+    /// How long the counted calls last, hours.
+    pub hours: f64,
+    /// Length of a period over which errors and latencies are told, seconds.
+    pub period_s: f64,
+    /// Restart the instances first, where that is possible, so that every soak begins alike.
+    pub restart: bool,
+    /// What counts as a leak.
+    pub leak: LeakRules,
+}
+
+impl Default for SoakConfig {
+    fn default() -> Self {
+        Self { share: 0.8, hours: 4.0, period_s: 900.0, restart: true, leak: LeakRules::default() }
+    }
+}
+
+/// What a soak answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// N*, and where it comes from.
+    pub n_star: NStar,
+    /// Streams that were played.
+    pub streams: u32,
+    /// Why this tape.
+    pub content: String,
+    /// How the instances were restarted first, or why they were not.
+    pub restarted: String,
+    /// What hours showed; empty where the soak was interrupted.
+    pub soak: Option<Soak>,
+    /// Where everything is written down.
+    pub run: PathBuf,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
+}
+
+impl Answer {
+    /// The exit code: 0 no complaint, 1 something to complain of, 4 something could not be told.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        match &self.soak {
+            _ if self.interrupted => ExitCode::Interrupted,
+            None => ExitCode::Undecidable,
+            Some(soak) if !soak.complaints.is_empty() => ExitCode::No,
+            Some(soak) if !soak.unknown.is_empty() => ExitCode::Undecidable,
+            Some(_) => ExitCode::Ok,
+        }
+    }
+}
+
+/// Tapes that a soak needs beside Tape-A, as far as the config names them.
+#[must_use]
+pub fn needs(config: &crate::Config) -> Vec<Role> {
+    let pool = (!config.pool.folder.as_os_str().is_empty()).then_some(Role::Pool);
+    let long = (!config.tape_b.manifest.as_os_str().is_empty()).then_some(Role::B);
+    pool.into_iter().chain(long).collect()
+}
+
+/// Soaks. `n_star` overrides what the ladder of this run found, `n_star_b` the same for long calls.
+///
+/// # Errors
+/// No N*, a failed preflight, an instance that went down twice, a run directory that cannot be written.
+pub async fn run(
+    world: &World,
+    dir: &mut RunDir,
+    n_star: Option<u32>,
+    n_star_b: Option<u32>,
+    watch: &dyn Observer,
+) -> Result<Answer, CaseError> {
+    environment::record(world, dir).await?;
+    let config = &world.config.soak;
+    let n_star = earlier::n_star(dir, n_star)?;
+    let n_star_b = match n_star_b {
+        Some(n) => Some(n),
+        None => earlier::n_star_long(dir)?,
+    };
+    let audio = seconds(config.hours * 3600.0);
+    let (content, n_star, why) = choose(world, n_star, n_star_b, audio);
+    let loops = match &content {
+        Content::Tape(role) => loops(audio.as_secs_f64(), world.reel(*role)?.deck.audio().as_secs_f64()),
+        _ => 1,
+    };
+    let point = Point {
+        content,
+        ..Point::new(STEP, n_star.share(config.share, world.instances.len()), loops)
+    };
+    let mut restarted = "not restarted: the config says so".to_string();
+    if config.restart && dir.finished(STEP).is_none() {
+        restarted = match restart(world, dir, STEP, &world.instances, watch).await? {
+            Ok(s) => format!("restarted in {s:.1} s"),
+            Err(refusal) => format!("not restarted: {refusal}"),
+        };
+    }
+    let mut steps = Steps::new(world, dir, watch);
+    let report = steps.play(&point).await?;
+    let interrupted = steps.interrupted;
+    let soak = match report {
+        Some(report) => {
+            let (calls, samples) = (dir.calls_of(STEP)?, dir.series_of(STEP)?);
+            Some(judge::judge(&report, &calls, &samples, world))
+        }
+        None => None,
+    };
+    let answer = Answer {
+        streams: point.streams,
+        n_star,
+        content: why,
+        restarted,
+        soak,
+        run: dir.path().to_path_buf(),
+        simulated: world.simulated,
+        interrupted,
+    };
+    if !interrupted {
+        earlier::write(dir, ANSWER, &answer)?;
+    }
+    Ok(answer)
+}
+
+/// What is played: long calls where they are what limits, else whatever the pool holds.
+fn choose(
+    world: &World,
+    n_star: NStar,
+    n_star_b: Option<u32>,
+    audio: std::time::Duration,
+) -> (Content, NStar, String) {
+    match n_star_b.filter(|b| *b < n_star.streams) {
+        Some(b) if world.reel(Role::B).is_ok() => {
+            let why = format!("Tape-B, because N* with long calls is {b} and below {}", n_star.streams);
+            (Content::Tape(Role::B), NStar { streams: b, source: "long calls".into() }, why)
+        }
+        _ if world.reel(Role::Pool).is_ok() => {
+            (Content::Pool(audio), n_star, "the whole pool, drawn anew for each stream".into())
+        }
+        _ => (Content::Tape(Role::A), n_star, "Tape-A, because the config names no pool".into()),
+    }
+}
+
+/// Whole loops of a tape that last at least so long.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "hours of minutes-long tapes")]
+fn loops(wanted_s: f64, tape_s: f64) -> u32 {
+    if tape_s > 0.0 { (wanted_s / tape_s).ceil().clamp(1.0, 1e6) as u32 } else { 1 }
+}

@@ -1,0 +1,229 @@
+//! What hours of load showed, from the records of the step alone.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_record::{CallRecord, GpuReading, Sample, SampleBody};
+use tapedeck_slo::{Leak, LeakRules, LeakVerdict, Limits, Period, TierReport, leak, periods};
+use tapedeck_stats::theil_sen;
+
+use crate::world::World;
+
+/// Confidence of the drift's interval.
+const DRIFT_CONFIDENCE: f64 = 0.99;
+/// Fewest periods from which a drift is told.
+const MIN_PERIODS: usize = 6;
+
+/// What a soak showed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Soak {
+    /// Each memory that could be read.
+    pub memory: Vec<Memory>,
+    /// Errors and latencies over time.
+    pub periods: Vec<Period>,
+    /// Whether first texts come later and later.
+    pub drift: Drift,
+    /// Whether everything lived.
+    pub liveness: Liveness,
+    /// The same load judged as a tier.
+    pub tier: TierReport,
+    /// What is wrong, in plain sentences; none is a pass.
+    pub complaints: Vec<String>,
+    /// What could not be told, and why.
+    pub unknown: Vec<String>,
+}
+
+/// One memory over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// `vram` of a GPU, or `rss` of our own client.
+    pub what: String,
+    /// Which: a GPU's uuid, or `client`.
+    pub of: String,
+    /// What there is in all, bytes.
+    pub total_bytes: u64,
+    /// The verdict with its figures.
+    pub leak: Leak,
+}
+
+/// Whether first-text p95 rises from period to period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Robust slope of the periods' p95, seconds per hour.
+    pub per_h_s: Option<f64>,
+    /// Lower bound of its interval.
+    pub low_per_h_s: Option<f64>,
+    /// Upper bound of its interval.
+    pub high_per_h_s: Option<f64>,
+    /// Rise over the whole soak, seconds.
+    pub rise_s: Option<f64>,
+    /// A smaller rise is no drift, however certain, seconds.
+    pub floor_s: f64,
+    /// The verdict; empty with too few periods.
+    pub drifts: Option<bool>,
+}
+
+/// Whether every instance answered all along.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Liveness {
+    /// Longest time without a page that could be read, seconds, by instance; empty where there are no pages to read.
+    pub longest_silence_s: BTreeMap<String, f64>,
+    /// Restarts seen in the counters, by instance.
+    pub restarts: BTreeMap<String, u32>,
+    /// Counted calls that ended well / counted calls.
+    pub clean_share: f64,
+}
+
+/// Judges a soak.
+#[must_use]
+pub fn judge(tier: &TierReport, calls: &[CallRecord], samples: &[Sample], world: &World) -> Soak {
+    let config = &world.config;
+    let inside: Vec<&Sample> = samples.iter().filter(|s| s.at_s <= tier.window_to_s).collect();
+    let soak = Soak {
+        memory: memory(&inside, &config.soak.leak, config.run.seed),
+        periods: periods(calls, tier.final_basis, &config.slo, config.soak.period_s),
+        drift: Drift {
+            per_h_s: None,
+            low_per_h_s: None,
+            high_per_h_s: None,
+            rise_s: None,
+            floor_s: 0.0,
+            drifts: None,
+        },
+        liveness: liveness(tier, &inside),
+        tier: tier.clone(),
+        complaints: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let drift = drift(&soak.periods, &config.slo, config.soak.period_s);
+    conclude(Soak { drift, ..soak }, config.slo.live.silent_scrapes, config.load.sample_s)
+}
+
+/// Every memory that the samples tell of. Ours is told but never held against the servers.
+fn memory(samples: &[&Sample], rules: &LeakRules, seed: u64) -> Vec<Memory> {
+    let mut series: BTreeMap<(&str, &str), (u64, Vec<(f64, f64)>)> = BTreeMap::new();
+    for sample in samples {
+        let (what, used, total) = match &sample.body {
+            SampleBody::Gpu(GpuReading {
+                memory_used_bytes: Some(used),
+                memory_total_bytes: Some(total),
+                ..
+            }) => ("vram", *used, *total),
+            // A leak is held against what there is; of our own memory a gibibyte is what we may take.
+            SampleBody::Client { rss_bytes: Some(used), .. } => ("rss", *used, 1 << 30),
+            _ => continue,
+        };
+        let entry = series.entry((what, sample.source.as_str())).or_default();
+        entry.0 = total;
+        entry.1.push((sample.at_s, bytes(used)));
+    }
+    let judged = series.into_iter().map(|((what, of), (total_bytes, readings))| Memory {
+        what: what.into(),
+        of: of.into(),
+        total_bytes,
+        leak: leak(&readings, bytes(total_bytes), rules, seed),
+    });
+    judged.collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "2^53 bytes are beyond any card")]
+const fn bytes(n: u64) -> f64 {
+    n as f64
+}
+
+fn drift(periods: &[Period], limits: &Limits, period_s: f64) -> Drift {
+    let rules = &limits.stationarity;
+    let floor_s = (rules.min_rise_share * limits.ttft_p95_s).max(rules.min_rise_s);
+    // The last period may be a sliver with few calls in it.
+    let whole = periods.len().saturating_sub(1);
+    let points: Vec<(f64, f64)> = periods
+        .iter()
+        .take(whole)
+        .filter_map(|p| Some(((p.from_s + period_s / 2.0) / 3600.0, p.ttft_p95_s?)))
+        .collect();
+    let fit = theil_sen(&points, DRIFT_CONFIDENCE).filter(|_| points.len() >= MIN_PERIODS);
+    let hours = points.last().map_or(0.0, |l| l.0) - points.first().map_or(0.0, |f| f.0);
+    Drift {
+        per_h_s: fit.map(|f| f.slope),
+        low_per_h_s: fit.map(|f| f.low),
+        high_per_h_s: fit.map(|f| f.high),
+        rise_s: fit.map(|f| f.slope * hours),
+        floor_s,
+        drifts: fit.map(|f| f.low > 0.0 && f.slope * hours > floor_s),
+    }
+}
+
+fn liveness(tier: &TierReport, samples: &[&Sample]) -> Liveness {
+    let mut last_s: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut silence: BTreeMap<String, f64> = BTreeMap::new();
+    let from_s = samples.first().map_or(0.0, |s| s.at_s);
+    let to_s = samples.last().map_or(0.0, |s| s.at_s);
+    let mut silent = |source: &str, gap_s: f64| {
+        let longest = silence.entry(source.to_owned()).or_default();
+        *longest = longest.max(gap_s);
+    };
+    for sample in samples {
+        match &sample.body {
+            SampleBody::Engine(_) => {
+                let before_s = last_s.insert(&sample.source, sample.at_s).unwrap_or(from_s);
+                silent(&sample.source, sample.at_s - before_s);
+            }
+            SampleBody::Gap { .. } => silent(&sample.source, 0.0),
+            _ => {}
+        }
+    }
+    for source in tier.instances.keys().filter(|name| last_s.contains_key(name.as_str())) {
+        silent(source, to_s - last_s.get(source.as_str()).copied().unwrap_or(to_s));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a soak has far fewer than 2^53 calls")]
+    let share = |part: u64| if tier.calls_counted > 0 { part as f64 / tier.calls_counted as f64 } else { 0.0 };
+    Liveness {
+        longest_silence_s: silence,
+        restarts: tier.instances.iter().map(|(name, i)| (name.clone(), i.resets)).collect(),
+        clean_share: share(tier.calls_clean),
+    }
+}
+
+/// Turns figures into complaints.
+fn conclude(mut soak: Soak, silent_scrapes: u32, sample_s: f64) -> Soak {
+    let (mut complaints, mut unknown) = (Vec::new(), Vec::new());
+    let vram: Vec<&Memory> = soak.memory.iter().filter(|m| m.what == "vram").collect();
+    if vram.is_empty() {
+        unknown.push("no GPU memory could be read, so nothing is known of leaks".to_string());
+    }
+    for memory in vram {
+        let sentence = format!("{}: {}", memory.of, memory.leak.sentence());
+        match memory.leak.verdict {
+            LeakVerdict::Leak => complaints.push(sentence),
+            LeakVerdict::Unknown => unknown.push(sentence),
+            LeakVerdict::NoLeak | LeakVerdict::Step => {}
+        }
+    }
+    let drift = &soak.drift;
+    match (drift.drifts, drift.rise_s) {
+        (Some(true), Some(rise_s)) => complaints.push(format!(
+            "first-text p95 rose by {rise_s:.2} s over the soak, more than {:.2} s",
+            drift.floor_s
+        )),
+        (None, _) => unknown.push("too few periods to tell whether first texts come later and later".into()),
+        _ => {}
+    }
+    for (name, silence_s) in &soak.liveness.longest_silence_s {
+        if *silence_s > f64::from(silent_scrapes) * sample_s {
+            complaints.push(format!("{name} could not be read for {silence_s:.0} s"));
+        }
+    }
+    for (name, restarts) in soak.liveness.restarts.iter().filter(|(_, n)| **n > 0) {
+        complaints.push(format!("{name} restarted {restarts} time(s): its counters began anew"));
+    }
+    match soak.tier.verdict {
+        tapedeck_slo::Verdict::Pass => {}
+        verdict if verdict.undecided() && verdict != tapedeck_slo::Verdict::Unstable => {
+            unknown.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons.join("; ")));
+        }
+        verdict => complaints.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons.join("; "))),
+    }
+    soak.complaints = complaints;
+    soak.unknown = unknown;
+    soak
+}

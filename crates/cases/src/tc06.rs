@@ -1,0 +1,254 @@
+//! TC-06: fault injection. Kill one instance under load and watch what the others, the balancer and the callers make
+//! of it, until it is back.
+
+mod drive;
+pub mod judge;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_fleet::Action;
+use tapedeck_record::ExitCode;
+use tapedeck_rundir::RunDir;
+use tapedeck_slo::RecoveryRules;
+
+use crate::control::BALANCER;
+use crate::earlier::{self, NStar};
+use crate::environment;
+use crate::error::CaseError;
+use crate::point::cool_down;
+use crate::progress::{Observer, Progress};
+use crate::world::World;
+
+pub use judge::{Incident, Pinned, Timeline, Toll};
+
+/// The answer's file in the run directory.
+pub const ANSWER: &str = "tc06.json";
+
+/// What is done to an instance, or to the balancer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The process is killed, later started.
+    #[default]
+    Kill,
+    /// The process is stopped where it is (SIGSTOP), later goes on.
+    Freeze,
+    /// The balancer is stopped and started at once.
+    BalancerRestart,
+}
+
+impl Fault {
+    /// Its word in file names.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Freeze => "freeze",
+            Self::BalancerRestart => "balancer",
+        }
+    }
+
+    /// What was done, as the begin of a sentence.
+    #[must_use]
+    pub const fn done(self) -> &'static str {
+        match self {
+            Self::Kill => "killed",
+            Self::Freeze => "froze",
+            Self::BalancerRestart => "restarted",
+        }
+    }
+
+    /// What begins it and what ends it.
+    pub(crate) const fn actions(self) -> (Action, Action) {
+        match self {
+            Self::Kill => (Action::Kill, Action::Start),
+            Self::Freeze => (Action::Freeze, Action::Thaw),
+            Self::BalancerRestart => (Action::Stop, Action::Start),
+        }
+    }
+}
+
+/// `[fault]`: TC-06.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FaultConfig {
+    /// Instance that suffers, by name; left out, the second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    /// Loads at which it does, shares of N*, one after the other. The limit on recovery applies to those that the other
+    /// instances can carry alone.
+    pub shares: Vec<f64>,
+    /// Steady load before the fault, after ramp and warm-up, seconds.
+    pub steady_s: f64,
+    /// From the fault to the command that ends it, seconds.
+    pub down_s: f64,
+    /// Watching after the instance is well again, seconds.
+    pub after_s: f64,
+    /// How long the instance may take to become well, seconds.
+    pub well_s: f64,
+    /// Play one stream straight to each instance, past the balancer, where the config has its direct address.
+    pub pinned: bool,
+    /// How recovery is judged.
+    pub recovery: RecoveryRules,
+}
+
+impl Default for FaultConfig {
+    fn default() -> Self {
+        Self {
+            instance: None,
+            shares: vec![1.0, 2.0 / 3.0],
+            steady_s: 120.0,
+            down_s: 180.0,
+            after_s: 180.0,
+            well_s: 600.0,
+            pinned: true,
+            recovery: RecoveryRules::default(),
+        }
+    }
+}
+
+/// What fault injection answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// N*, and where it comes from.
+    pub n_star: NStar,
+    /// One after the other.
+    pub incidents: Vec<Incident>,
+    /// What is wrong, in plain sentences; none is a pass.
+    pub complaints: Vec<String>,
+    /// What could not be told, and why.
+    pub unknown: Vec<String>,
+    /// Where everything is written down.
+    pub run: PathBuf,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
+}
+
+impl Answer {
+    /// The exit code: 0 the limit was met, 1 it was not, 4 nothing shows whether it was.
+    #[must_use]
+    pub const fn exit_code(&self) -> ExitCode {
+        if self.interrupted {
+            ExitCode::Interrupted
+        } else if !self.complaints.is_empty() {
+            ExitCode::No
+        } else if !self.unknown.is_empty() {
+            ExitCode::Undecidable
+        } else {
+            ExitCode::Ok
+        }
+    }
+}
+
+/// Injects `fault` at every load of `world.config.fault.shares`. `n_star` overrides what the ladder of this run found.
+///
+/// # Errors
+/// No N*, an instance that may not be touched, a failed preflight, a command that fails, a run directory that cannot be
+/// written.
+pub async fn run(
+    world: &World,
+    dir: &mut RunDir,
+    n_star: Option<u32>,
+    fault: Fault,
+    watch: &dyn Observer,
+) -> Result<Answer, CaseError> {
+    environment::record(world, dir).await?;
+    let n_star = earlier::n_star(dir, n_star)?;
+    let victim = victim(world, fault)?;
+    let mut answer = Answer {
+        n_star,
+        incidents: Vec::new(),
+        complaints: Vec::new(),
+        unknown: Vec::new(),
+        run: dir.path().to_path_buf(),
+        simulated: world.simulated,
+        interrupted: false,
+    };
+    for &share in &world.config.fault.shares {
+        let step = format!("T06-{}-{:03.0}", fault.name(), share * 100.0);
+        let file = format!("tc06/{step}.json");
+        if let (Some(_), Some(incident)) = (dir.finished(&step), earlier::read(dir, &file)?) {
+            answer.incidents.push(incident);
+            continue;
+        }
+        if !answer.incidents.is_empty() {
+            cool_down(world, &step, watch).await;
+        }
+        let scene = drive::Scene {
+            fault,
+            victim: &victim,
+            streams: answer.n_star.share(share, world.instances.len()),
+            share,
+            step: &step,
+            file: &file,
+        };
+        match drive::play(world, dir, &scene, watch).await? {
+            Some(incident) => {
+                for sentence in incident.sentences() {
+                    watch.on(&Progress::Note { text: &sentence });
+                }
+                answer.incidents.push(incident);
+            }
+            None => {
+                answer.interrupted = true;
+                return Ok(answer);
+            }
+        }
+    }
+    conclude(&mut answer, world.instances.len());
+    earlier::write(dir, ANSWER, &answer)?;
+    Ok(answer)
+}
+
+/// Whom the fault hits; refused at once where the config does not allow it, because a load without a fault proves
+/// nothing.
+fn victim(world: &World, fault: Fault) -> Result<String, CaseError> {
+    let name = match (fault, &world.config.fault.instance) {
+        (Fault::BalancerRestart, _) => BALANCER.to_owned(),
+        (_, Some(name)) => name.clone(),
+        (_, None) => {
+            let second = world.instances.get(1).or(world.instances.first());
+            let none = || CaseError::Control { what: "there is no instance in the config to injure".into() };
+            second.ok_or_else(none)?.name.clone()
+        }
+    };
+    let (begin, end) = fault.actions();
+    for action in [begin, end] {
+        if !world.control.can(&name, action) {
+            return Err(CaseError::Control {
+                what: format!(
+                    "{name} cannot be told to {action}: give its commands in the config (and not managed = false)"
+                ),
+            });
+        }
+    }
+    Ok(name)
+}
+
+/// Turns incidents into complaints. With one of k instances gone the others can carry (k-1)/k of what all carried; above
+/// that an overload until the return is arithmetic and no fault of theirs.
+fn conclude(answer: &mut Answer, instances: usize) {
+    let carry = f64::from(u32::try_from(instances.saturating_sub(1)).unwrap_or(u32::MAX))
+        / f64::from(u32::try_from(instances.max(1)).unwrap_or(u32::MAX));
+    for incident in &answer.incidents {
+        let at = format!("at {} streams", incident.streams);
+        if incident.share <= carry + 1e-6 {
+            match incident.recovered() {
+                Some(true) => {}
+                Some(false) => answer.complaints.push(format!("{at} the others did not keep up soon enough")),
+                None => answer.unknown.push(format!("{at} nothing shows how soon the others kept up")),
+            }
+        } else if incident.recovery.recovery_s.is_none() && incident.recovery.overloaded {
+            answer.complaints.push(format!("{at} lag did not come back even when the instance did"));
+        }
+        if incident.ejected_s.is_none() {
+            answer.complaints.push(format!("{at} new calls were lost for as long as the fault lasted"));
+        }
+        if incident.timeline.instance != BALANCER && incident.rejoined_s.is_none() {
+            answer.complaints.push(format!("{at} the instance served no call after its return"));
+        }
+    }
+}

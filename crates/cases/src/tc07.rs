@@ -1,0 +1,351 @@
+//! TC-07: topology. The same card cut in other ways: which carries the load best?
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_fleet::{Action, Commands, WaitRules, wait_healthy};
+use tapedeck_record::ExitCode;
+use tapedeck_rundir::RunDir;
+use tapedeck_slo::{Capacity, CapacityState, TierReport, capacity};
+use tokio::sync::OnceCell;
+
+use crate::config::InstanceConfig;
+use crate::control::{BALANCER, act};
+use crate::earlier::{self, NStar};
+use crate::environment;
+use crate::error::{CaseError, ConfigError};
+use crate::point::Point;
+use crate::progress::{Observer, Progress};
+use crate::steps::Steps;
+use crate::world::{World, endpoint};
+
+/// The answer's file in the run directory.
+pub const ANSWER: &str = "tc07.json";
+
+/// `[[topologies]]`: one way to cut the GPUs into instances. The first is the one that the other cases measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopologyConfig {
+    /// Name in every output, e.g. `3x0.30`.
+    pub name: String,
+    /// Address of its balancer; left out, `server.url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its instances, described and commanded as everywhere. Their names must differ from those of other topologies,
+    /// unless they are the same instances.
+    #[serde(default)]
+    pub instances: Vec<InstanceConfig>,
+    /// Commands of its balancer, where it has one of its own.
+    #[serde(default)]
+    pub balancer: Commands,
+    /// What stands for it in a rehearsal: keys as in `[rehearsal]`, which fills what is left out.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub rehearsal: toml::Table,
+}
+
+impl TopologyConfig {
+    /// The name by which its balancer is commanded.
+    #[must_use]
+    pub fn balancer_name(&self) -> String {
+        format!("{BALANCER}-{}", self.name)
+    }
+}
+
+/// `[topology]`: TC-07.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TopologyRules {
+    /// The tiers of the mini-ladder, shares of N*; at the first all topologies are compared.
+    pub shares: Vec<f64>,
+    /// A lag p95 that is smaller by this share is better...
+    pub lag_share: f64,
+    /// ...if it is also smaller by so much, seconds.
+    pub lag_floor_s: f64,
+    /// Room in the KV pool that is more by this much is better, 0..1.
+    pub kv_room: f64,
+}
+
+impl Default for TopologyRules {
+    fn default() -> Self {
+        Self { shares: vec![0.8, 1.0, 1.2], lag_share: 0.15, lag_floor_s: 0.05, kv_room: 0.05 }
+    }
+}
+
+/// How one topology did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// How many instances it has.
+    pub instances: u32,
+    /// N* as far as three tiers tell.
+    pub capacity: Capacity,
+    /// Real-time factor p95 at the common load.
+    pub rtf_p95: Option<f64>,
+    /// p95 of each call's longest lag at the common load, seconds.
+    pub lag_p95_s: Option<f64>,
+    /// What is left of the fullest KV pool at the common load (1 - p95), 0..1.
+    pub kv_room: Option<f64>,
+    /// Errored streams at the common load.
+    pub err_streams: u32,
+    /// Its tiers.
+    pub tiers: Vec<TierReport>,
+}
+
+impl Candidate {
+    fn of(name: &str, instances: usize, tiers: Vec<TierReport>, world: &World) -> Self {
+        let common = tiers.first();
+        let p95 = |spread: fn(&TierReport) -> Option<&tapedeck_slo::Spread>| {
+            common.and_then(spread).map(|s| s.p95.value)
+        };
+        Self {
+            name: name.into(),
+            instances: u32::try_from(instances).unwrap_or(u32::MAX),
+            rtf_p95: p95(|t| t.rtf.as_ref()),
+            lag_p95_s: p95(|t| t.lag_max.as_ref()),
+            kv_room: common.and_then(|t| t.kv_pool_p95).map(|kv| 1.0 - kv),
+            err_streams: common.map_or(0, |t| t.err_streams),
+            capacity: capacity(&tiers, &world.config.slo),
+            tiers,
+        }
+    }
+
+    /// Why it is better than another, if it is.
+    fn beats(&self, other: &Self, rules: &TopologyRules) -> Option<String> {
+        let n = |c: &Self| c.capacity.n_star.unwrap_or(0);
+        let step = self.instances.max(other.instances);
+        if n(self).abs_diff(n(other)) >= step {
+            return (n(self) > n(other)).then(|| {
+                format!("N* is {} instead of {}", self.capacity.display(), other.capacity.display())
+            });
+        }
+        if let (Some(ours), Some(theirs)) = (self.lag_p95_s, other.lag_p95_s) {
+            let gain_s = theirs - ours;
+            if gain_s.abs() > rules.lag_floor_s && gain_s.abs() > rules.lag_share * theirs.max(ours) {
+                return (gain_s > 0.0).then(|| {
+                    format!("N* is alike, and lag p95 is {ours:.2} s instead of {theirs:.2} s")
+                });
+            }
+        }
+        match (self.kv_room, other.kv_room) {
+            (Some(ours), Some(theirs)) if ours - theirs > rules.kv_room => Some(format!(
+                "N* and lag are alike, and {:.0} % of the KV pool are free instead of {:.0} %",
+                ours * 100.0,
+                theirs * 100.0
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// What the comparison answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// N* of the first topology, and where it comes from.
+    pub n_star: NStar,
+    /// Every topology, in the order of the config.
+    pub candidates: Vec<Candidate>,
+    /// The one to take; empty where nothing could be decided.
+    pub recommended: Option<String>,
+    /// Why, in one plain sentence.
+    pub why: String,
+    /// Whether that is another one than the first.
+    pub better: bool,
+    /// Where everything is written down.
+    pub run: PathBuf,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
+}
+
+impl Answer {
+    /// The exit code: 0 the first topology stands, 1 another is better, 4 not decidable.
+    #[must_use]
+    pub const fn exit_code(&self) -> ExitCode {
+        match (self.interrupted, &self.recommended, self.better) {
+            (true, ..) => ExitCode::Interrupted,
+            (_, None, _) => ExitCode::Undecidable,
+            (_, _, true) => ExitCode::No,
+            (_, _, false) => ExitCode::Ok,
+        }
+    }
+}
+
+/// Compares the topologies of the config. `n_star` overrides what the ladder of this run found.
+///
+/// # Errors
+/// No N*, no topologies, commands that are missing or fail, a failed preflight, a run directory that cannot be written.
+pub async fn run(
+    world: &World,
+    dir: &mut RunDir,
+    n_star: Option<u32>,
+    watch: &dyn Observer,
+) -> Result<Answer, CaseError> {
+    environment::record(world, dir).await?;
+    let n_star = earlier::n_star(dir, n_star)?;
+    let topologies = &world.config.topologies;
+    if topologies.len() < 2 {
+        return Err(ConfigError::Value {
+            key: "topologies".into(),
+            why: "there is nothing to compare: give at least two [[topologies]] blocks".into(),
+        }
+        .into());
+    }
+    let mut compared = Compared { world, dir, watch, now: None };
+    let mut candidates = Vec::new();
+    let mut interrupted = false;
+    for topology in topologies {
+        let there = world.on(topology)?;
+        let points = points(&there, topology, &n_star);
+        if points.iter().any(|p| compared.dir.finished(&p.step).is_none()) {
+            compared.switch(Some(topology)).await?;
+        }
+        let mut steps = Steps::new(&there, compared.dir, watch);
+        let mut tiers = Vec::new();
+        for point in &points {
+            tiers.extend(steps.play(point).await?);
+        }
+        interrupted = steps.interrupted;
+        if interrupted {
+            break;
+        }
+        candidates.push(Candidate::of(&topology.name, there.instances.len(), tiers, world));
+    }
+    compared.switch(None).await?;
+    let answer = conclude(candidates, n_star, world, dir, interrupted);
+    if !interrupted {
+        earlier::write(dir, ANSWER, &answer)?;
+    }
+    Ok(answer)
+}
+
+/// The mini-ladder of one topology, the common load first.
+fn points(there: &World, topology: &TopologyConfig, n_star: &NStar) -> Vec<Point> {
+    let rules = &there.config.topology;
+    let mut points: Vec<Point> = Vec::new();
+    for &share in &rules.shares {
+        let streams = n_star.share(share, there.instances.len());
+        let step = format!("tc07-{}-N{streams:03}", topology.name);
+        if points.iter().all(|p| p.step != step) {
+            let loops = Point::loops(&there.config.load, streams);
+            let labels = vec![format!("topology {}", topology.name)];
+            let planned = u32::try_from(rules.shares.len()).unwrap_or(u32::MAX);
+            points.push(Point { labels, points_planned: planned, ..Point::new(step, streams, loops) });
+        }
+    }
+    points
+}
+
+fn conclude(candidates: Vec<Candidate>, n_star: NStar, world: &World, dir: &RunDir, interrupted: bool) -> Answer {
+    let rules = &world.config.topology;
+    let undecided = candidates.iter().find(|c| c.capacity.state == CapacityState::Undecided);
+    let mut best = candidates.first();
+    let mut why = best.map_or_else(String::new, |b| format!("none is better than {}", b.name));
+    for other in candidates.iter().skip(1) {
+        if let Some(reason) = best.and_then(|best| other.beats(best, rules)) {
+            why = format!("{} is better than {}: {reason}", other.name, best.map_or("", |b| b.name.as_str()));
+            best = Some(other);
+        }
+    }
+    if let Some(c) = undecided {
+        why = format!("nothing can be recommended: the tiers of {} prove nothing", c.name);
+        best = None;
+    }
+    Answer {
+        n_star,
+        recommended: best.map(|b| b.name.clone()).filter(|_| !interrupted),
+        better: best.map(|b| &b.name) != candidates.first().map(|c| &c.name) && best.is_some(),
+        why,
+        candidates,
+        run: dir.path().to_path_buf(),
+        simulated: world.simulated,
+        interrupted,
+    }
+}
+
+impl World {
+    /// The same world with another topology in it.
+    ///
+    /// # Errors
+    /// An address that cannot be used.
+    pub fn on(&self, topology: &TopologyConfig) -> Result<Self, CaseError> {
+        let mut there = self.clone();
+        let bearer = self.site.bearer.as_ref();
+        if let Some(url) = &topology.url {
+            there.site.endpoint = endpoint(&format!("topologies.{}.url", topology.name), url)?;
+        }
+        if !topology.instances.is_empty() {
+            there.instances =
+                topology.instances.iter().map(|i| i.to_instance(bearer)).collect::<Result<_, ConfigError>>()?;
+            there.config.instances.clone_from(&topology.instances);
+        }
+        there.vram_baseline = OnceCell::new();
+        Ok(there)
+    }
+}
+
+/// Goes from topology to topology.
+struct Compared<'a> {
+    world: &'a World,
+    dir: &'a mut RunDir,
+    watch: &'a dyn Observer,
+    /// Where we are; nothing is where we came from.
+    now: Option<&'a TopologyConfig>,
+}
+
+impl<'a> Compared<'a> {
+    /// Stops what runs and starts another topology; nothing is the one that was there at the beginning.
+    async fn switch(&mut self, to: Option<&'a TopologyConfig>) -> Result<(), CaseError> {
+        let name = |t: Option<&TopologyConfig>| t.map(|t| t.name.clone());
+        if name(self.now) == name(to) {
+            return Ok(());
+        }
+        let step = to.map_or_else(|| "tc07-back".to_string(), |t| format!("tc07-{}", t.name));
+        self.watch.on(&Progress::Note {
+            text: &to.map_or_else(
+                || "going back to the topology that was there".into(),
+                |t| format!("starting topology {}", t.name),
+            ),
+        });
+        for (name, action) in self.names(self.now, Action::Stop) {
+            self.must(&step, &name, action).await?;
+        }
+        for (name, action) in self.names(to, Action::Start) {
+            self.must(&step, &name, action).await?;
+        }
+        let there = match to {
+            Some(topology) => self.world.on(topology)?.instances,
+            None => self.world.instances.clone(),
+        };
+        wait_healthy(&*self.world.connector, &there, WaitRules::default(), |_| {}).await.map_err(|e| {
+            CaseError::Preflight {
+                what: e.to_string(),
+                mend: "mend the topology's commands, or its addresses".into(),
+            }
+        })?;
+        self.now = to;
+        Ok(())
+    }
+
+    /// Whom to command: the instances, and the balancer where the topology has one of its own.
+    fn names(&self, topology: Option<&TopologyConfig>, action: Action) -> Vec<(String, Action)> {
+        let base = &self.world.config.instances;
+        let instances = topology.map(|t| &t.instances).filter(|i| !i.is_empty()).unwrap_or(base);
+        let mut names: Vec<(String, Action)> = instances.iter().map(|i| (i.name.clone(), action)).collect();
+        if let Some(topology) = topology.filter(|t| self.world.control.can(&t.balancer_name(), action)) {
+            names.push((topology.balancer_name(), action));
+        }
+        names
+    }
+
+    async fn must(&mut self, step: &str, name: &str, action: Action) -> Result<(), CaseError> {
+        // Where it cannot be stopped in good order, it can perhaps be killed.
+        let action = match action {
+            Action::Stop if !self.world.control.can(name, Action::Stop) => Action::Kill,
+            other => other,
+        };
+        let done = act(self.world, self.dir, step, name, action).await?;
+        done.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
+    }
+}
