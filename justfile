@@ -12,6 +12,10 @@ demo *args:
 test:
     cargo test --workspace
 
+# The rooms that can be embedded without the standard library.
+no-std:
+    cargo test -p tapedeck-erlang --no-default-features --features libm
+
 # Formatting and lints, warnings denied.
 lint:
     cargo fmt --all -- --check
@@ -34,4 +38,4 @@ e2e:
     bash e2e/sockets.sh
 
 # What decides.
-ci: lint doc test e2e
+ci: lint doc test no-std e2e
