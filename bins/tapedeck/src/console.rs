@@ -75,6 +75,12 @@ impl Console {
             limits.final_p95_s,
             (limits.kv_pool_p95 * 100.0).round(),
         ));
+        if limits.ttft_basis == tapedeck_slo::TtftBasis::Window {
+            self.line(
+                "        Not from the first chunk: a server that decodes whole windows cannot answer it any sooner, \
+                 so that limit would fail by design",
+            );
+        }
         self.line(
             "streams  verdict     TTFT p95    RTF p95  final p95   KV p95  preempted  errors  calls  why",
         );
