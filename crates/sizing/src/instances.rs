@@ -50,8 +50,9 @@ pub fn how_many(card: &Card, need: &Need) -> Result<HowMany, SizingError> {
     let holds = |n: u32| {
         supply(card, Topology::split(all, n), need.call_bytes).is_ok_and(|row| row.calls_all >= u64::from(need.calls))
     };
-    let enough: Vec<u32> = (1..=by_memory).filter(|&n| holds(n)).collect();
-    let by_kv = enough.first().copied().zip(enough.last().copied());
+    // Pools hold whole calls, so a larger number may hold again what one below it does not: the first run counts.
+    let fewest = (1..=by_memory).find(|&n| holds(n));
+    let by_kv = fewest.and_then(|few| Some((few, (few..=by_memory).take_while(|&n| holds(n)).last()?)));
     let by_latency = match need.latency_calls {
         None => None,
         Some(each) => {

@@ -130,6 +130,9 @@ pub struct Fit {
     /// Relative error of the KV in use, from the spread over tiers.
     #[serde(skip)]
     pub(super) kv_error: f64,
+    /// Streams of the highest tier that was fitted.
+    #[serde(skip)]
+    pub(super) highest: f64,
 }
 
 /// The model with costs given by logarithms.
@@ -293,7 +296,7 @@ fn search(problem: &Problem<'_>, start: Vec<f64>, rounds: usize) -> Result<Minim
         let (information, gradient) = (here.information(|_| true), here.gradient(|_| true));
         let n = theta.len();
         let before = cost(&residuals);
-        let dampings: Vec<f64> = [0.1, 1.0, 10.0, 100.0].iter().map(|f| damping * f).collect();
+        let dampings: Vec<f64> = [0.1, 1.0, 20.0].iter().map(|f| damping * f).collect();
         let tried = in_parallel(&dampings, |&damping| {
             let mut damped = information.clone();
             for i in 0..n {
@@ -325,8 +328,8 @@ fn search(problem: &Problem<'_>, start: Vec<f64>, rounds: usize) -> Result<Minim
     Ok(Minimum { theta, residuals, jacobian, chance: Vec::new() })
 }
 
-/// Points of a cloud around the optimum that slopes are taken from.
-const CLOUD: usize = 26;
+/// Points of the two clouds around the optimum that slopes are taken from.
+const CLOUDS: [usize; 2] = [16, 26];
 
 /// Slopes that chance does not drown: each residual is regressed on the parameters over a cloud of plays around the optimum,
 /// first a small round one, then one as wide in every direction as the data leave it. What a residual varies by besides is
@@ -338,8 +341,8 @@ fn settle(problem: &Problem<'_>, found: Minimum) -> Result<Minimum, TruthError> 
     let mut at = found;
     let mut spread: Option<Factored> = None;
     let raw = at.residuals.clone();
-    for _ in 0..2 {
-        let cloud: Vec<Vec<f64>> = (0..CLOUD)
+    for points in CLOUDS {
+        let cloud: Vec<Vec<f64>> = (0..points)
             .map(|_| {
                 let z: Vec<f64> = (0..n).map(|_| draws.normal().clamp(-2.0, 2.0)).collect();
                 let off = spread.as_ref().map_or_else(|| z.iter().map(|z| 0.15 * z).collect(), |f| f.back(&z));
@@ -483,8 +486,8 @@ pub fn fit(ladder: &Ladder, seed: u64) -> Result<Fit, SizingError> {
     known.kv_blocks = blocks(pool, known.block_tokens);
     known.faults = tapedeck_engine_model::Faults::default();
     let problem = Problem { ladder, tiers, known, rules: ladder.rules.clone(), seed };
-    let begin = start(&problem, 20, COSTS)?;
-    let minimum = settle(&problem, search(&problem, begin, 8)?)?;
+    let begin = start(&problem, 14, COSTS)?;
+    let minimum = settle(&problem, search(&problem, begin, 5)?)?;
     let played = problem.play(&minimum.theta, &problem.tiers)?;
 
     let ratios: Vec<[Option<f64>; 6]> =
@@ -541,6 +544,7 @@ pub fn fit(ladder: &Ladder, seed: u64) -> Result<Fit, SizingError> {
         scale,
         seed,
         kv_error,
+        highest: problem.tiers.last().map_or(0.0, |tier| f64::from(tier.streams)),
     };
     fit.sentences = say(&fit, ladder);
     Ok(fit)
@@ -619,7 +623,7 @@ fn standard_errors(information: Option<&Factored>, scale: f64) -> [f64; COSTS] {
 fn by_age(problem: &Problem<'_>, plain: &Minimum, plain_error: f64) -> Result<Option<Alternative>, TruthError> {
     let mut begin = plain.theta.clone();
     begin.push(BELIEFS.get(COSTS).map_or(0.0, |(middle, _)| middle.ln()));
-    let found = search(problem, begin, 6)?;
+    let found = search(problem, begin, 5)?;
     let played = problem.play(&found.theta, &problem.tiers)?;
     let error = rms(
         problem.tiers.iter().zip(&played).flat_map(|(tier, model)| log_ratios(tier, model)).flatten(),

@@ -91,9 +91,12 @@ impl TierSeen {
         }
     }
 
-    /// Whether its latencies are the cost law's and not those of a pool that overflows or of callers that gave up.
+    /// Whether its latencies are the cost law's, and not those of a pool that overflows, of callers that gave up, or of an
+    /// overload in which lag grows for as long as the tier lasts.
     pub(super) fn fits(&self) -> bool {
-        !self.broken && self.preemptions.is_none_or(|n| n == 0.0) && self.figures.iter().any(Option::is_some)
+        let overloaded = self.figures.get(Figure::RtfP95.place()).copied().flatten().is_some_and(|rtf| rtf > 1.0);
+        let preempted = self.preemptions.is_some_and(|n| n > 0.0);
+        !self.broken && !preempted && !overloaded && self.figures.iter().any(Option::is_some)
     }
 }
 
@@ -155,7 +158,7 @@ impl Ladder {
         }
         if usable.len() < FEWEST {
             return Err(SizingError::Inconsistent(format!(
-                "the ladder has {} tiers without preemptions, failed streams and early ends; a fit needs at least {FEWEST}",
+                "the ladder has {} tiers without preemptions, failed streams, early ends and overload (RTF above 1); a fit needs at least {FEWEST}: add lower tiers",
                 usable.len()
             )));
         }

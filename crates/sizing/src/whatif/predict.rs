@@ -71,6 +71,8 @@ pub struct Prediction {
     pub limited_by: Option<Limit>,
     /// Whether the search ended at its largest tier: N* may be higher.
     pub censored: bool,
+    /// Whether an instance would carry more streams than any tier of the fit showed: the law is stretched.
+    pub extrapolates: bool,
     /// Fits that the interval ranges over.
     pub fits: usize,
     /// How good the fit is that it rests on.
@@ -85,9 +87,10 @@ impl Prediction {
     pub fn sentence(&self) -> String {
         let limited = self.limited_by.map_or_else(String::new, |limit| format!(", then limited by {limit}"));
         let at_least = if self.censored { ">= " } else { "" };
+        let beyond = if self.extrapolates { "; beyond the load that was measured on an instance" } else { "" };
         let poor = if self.grade == Grade::Poor { "; the fit is poor: do not use it" } else { "" };
         format!(
-            "{}: N* = {at_least}{} ({} to {}){limited}; {}{poor}",
+            "{}: N* = {at_least}{} ({} to {}){limited}; {}{beyond}{poor}",
             self.name, self.n_star, self.low, self.high, self.kind
         )
     }
@@ -282,6 +285,7 @@ pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Predic
         high: n(u32::max, 0),
         limited_by: best.limited_by,
         censored: best.censored,
+        extrapolates: f64::from(best.n_star) / f64::from(scenario.instances) > 1.2 * fit.highest / f64::from(ladder.instances),
         fits: FITS,
         grade: fit.grade,
         kind: PREDICTED,

@@ -1,0 +1,132 @@
+//! The worked example of the plan, and what a statement must not hide.
+#![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
+
+use tapedeck_sizing::Durations;
+use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S};
+use tapedeck_sizing::statement::{Basis, Firmness, Measured, Promise, state};
+
+fn basis(n_star: u32) -> Basis {
+    Basis {
+        short: Measured {
+            n_star,
+            firmness: Firmness::Exact,
+            played: Durations::of_calls("Tape-A", &TAPE_A_S).unwrap(),
+        },
+        long: None,
+        hard_ceiling: None,
+        safety: 0.7,
+        instances: 3,
+        dealt_in_turn: false,
+        promise: Promise::Blocking(0.01),
+        own: None,
+        demand_per_h: None,
+        simulated: false,
+    }
+}
+
+#[test]
+fn fifty_calls_an_hour_of_three_minutes_need_seven_lines() {
+    let asked = Basis {
+        own: Some(Durations::of_mean("the plan's example", 180.0).unwrap()),
+        demand_per_h: Some(50.0),
+        ..basis(10)
+    };
+    let statement = state(&asked).unwrap();
+    let own = statement.carried.last().unwrap();
+    assert_eq!((own.demand_erl, own.lines_needed, own.lines), (Some(2.5), Some(7), 7));
+    assert_eq!((own.enough, statement.enough), (Some(true), Some(true)));
+    let fewer = state(&Basis { safety: 0.6, ..asked }).unwrap();
+    assert_eq!(fewer.enough, Some(false), "six lines block 2.8 %");
+}
+
+#[test]
+fn the_factor_does_not_lose_a_line_to_rounding() {
+    // 0.7 x 90 is 62.999... in floats.
+    assert_eq!(state(&basis(90)).unwrap().carried[0].lines, 63);
+}
+
+#[test]
+fn long_calls_take_the_n_star_of_the_long_tape() {
+    let long = Measured {
+        n_star: 24,
+        firmness: Firmness::Exact,
+        played: Durations::of_calls("Tape-B", &TAPE_B_S).unwrap(),
+    };
+    let own = Durations::weighted("our calls", vec![(60.0, 80.0), (280.0, 20.0)]).unwrap();
+    let with = state(&Basis { long: Some(long), own: Some(own.clone()), ..basis(42) }).unwrap();
+    assert_eq!(with.carried.iter().map(|c| c.n_star).collect::<Vec<_>>(), [42, 24, 24]);
+    let without = state(&Basis { own: Some(own), ..basis(42) }).unwrap();
+    assert_eq!(without.carried.last().unwrap().n_star, 42);
+    assert!(without.doubts.iter().any(|d| d.contains("20 % of the calls of our calls")), "{:?}", without.doubts);
+}
+
+#[test]
+fn every_doubt_is_said() {
+    let mut uncertain = basis(42);
+    uncertain.short.firmness = Firmness::AtLeast;
+    uncertain.simulated = true;
+    uncertain.dealt_in_turn = true;
+    let doubts = state(&uncertain).unwrap().doubts.join("\n");
+    for word in ["lower bound", "hard ceiling is unknown", "dealt out in turn", "arrive independently", "long calls", "simulated"] {
+        assert!(doubts.contains(word), "{word}: {doubts}");
+    }
+    let waiting = Basis { promise: Promise::ServiceLevel { share: 0.8, within_s: 20.0 }, ..basis(42) };
+    let waiting = state(&waiting).unwrap();
+    assert!(waiting.doubts.iter().any(|d| d.contains("exponential")), "{:?}", waiting.doubts);
+    assert!(waiting.sentences[0].contains("80 % of calls are taken within 20 s"));
+    let ceiling = state(&Basis { hard_ceiling: Some(120), ..basis(42) }).unwrap();
+    assert!(ceiling.doubts.iter().any(|d| d.contains("91 below")), "{:?}", ceiling.doubts);
+}
+
+#[test]
+fn a_group_split_by_turns_blocks_more() {
+    let carried = &state(&basis(42)).unwrap().carried[0];
+    assert!(carried.blocking_in_turn.unwrap() > 0.01);
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let words = |basis: Basis| state(&basis).unwrap_err().to_string();
+    assert!(words(basis(0)).contains("N* is 0"));
+    assert!(words(Basis { hard_ceiling: Some(20), ..basis(42) }).contains("hard ceiling (20) is below N* (42)"));
+    assert!(words(basis(1)).contains("leaves no whole line"));
+    for bad in [0.0, -0.1, 1.5, f64::NAN] {
+        assert!(words(Basis { safety: bad, ..basis(42) }).contains("safety factor"));
+    }
+    for bad in [0.0, 1.0, -0.5, f64::NAN] {
+        assert!(words(Basis { promise: Promise::Blocking(bad), ..basis(42) }).contains("blocking"));
+        let promise = Promise::ServiceLevel { share: bad, within_s: 20.0 };
+        assert!(words(Basis { promise, ..basis(42) }).contains("service level"));
+    }
+    let promise = Promise::ServiceLevel { share: 0.8, within_s: -1.0 };
+    assert!(words(Basis { promise, ..basis(42) }).contains("time"));
+    for bad in [0.0, -5.0, f64::INFINITY, f64::NAN] {
+        assert!(words(Basis { demand_per_h: Some(bad), ..basis(42) }).contains("calls per hour"));
+        assert!(Durations::of_mean("x", bad).is_err());
+    }
+}
+
+#[test]
+fn a_histogram_file_is_read_and_its_mistakes_have_line_numbers() {
+    let text = "duration_s,calls,note\n30,600,a\n60,200,b\n\n# long ones\n180,100,c\n";
+    let calls = Durations::histogram("file", text).unwrap();
+    assert!((calls.mean_s - 48_000.0 / 900.0).abs() < 1e-9 && calls.calls == 900.0);
+    assert_eq!((calls.p95_s, calls.longest_s), (180.0, 180.0));
+    assert!((calls.share_longer(60.0) - 100.0 / 900.0).abs() < 1e-12);
+    assert_eq!(Durations::histogram("file", "\u{FEFF}calls;duration_s\r\n2;10\r\n").unwrap().mean_s, 10.0);
+    for (text, word) in [
+        ("", "duration_s"),
+        ("a,b\n1,2\n", "no column `duration_s`"),
+        ("duration_s\n1\n", "no column `calls`"),
+        ("duration_s,calls\n30,x\n", "line 2"),
+        ("duration_s,calls\n30,1\n-1,2\n", "line 3"),
+        ("duration_s,calls\n30,-2\n", "line 2"),
+        ("duration_s,calls\n30,nan\n", "line 2"),
+        ("duration_s,calls\n30\n", "line 2"),
+        ("duration_s,calls\n", "no call"),
+        ("duration_s,calls\n30,0\n", "no call"),
+    ] {
+        let words = Durations::histogram("file", text).unwrap_err().to_string();
+        assert!(words.contains(word), "{text:?}: {words}");
+    }
+}
