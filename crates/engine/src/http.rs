@@ -60,15 +60,13 @@ impl EngineHandle {
 
 impl Expected {
     /// Serves the connection that was dealt out.
-    pub(crate) fn serve<IO>(self, io: IO) -> impl Future<Output = ()> + Send + 'static + use<IO>
+    pub(crate) async fn serve<IO>(self, io: IO)
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        async move {
-            self.core().until_thawed().await;
-            if self.core().state() != State::Gone {
-                serve(Arc::clone(self.core()), self, io).await;
-            }
+        self.core().until_thawed().await;
+        if self.core().state() != State::Gone {
+            serve(Arc::clone(self.core()), self, io).await;
         }
     }
 }
