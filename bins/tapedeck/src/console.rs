@@ -86,6 +86,14 @@ impl Console {
         );
     }
 
+    /// Prints a case's whole answer as one JSON object.
+    pub fn answer<A: serde::Serialize>(&self, case: &str, answer: &A) {
+        if let Ok(answer) = serde_json::to_value(answer) {
+            let object = serde_json::json!({ "progress": "answer", "case": case, "answer": answer });
+            self.line(&object.to_string());
+        }
+    }
+
     /// Prints the end of the table.
     pub fn finish(&self) {
         if let Show::Table(bar) = &self.show {

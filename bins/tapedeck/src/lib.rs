@@ -8,3 +8,6 @@ pub mod tape_erlang;
 pub mod tape_wer;
 pub mod tapectl;
 pub mod tc03;
+pub mod tc05;
+pub mod tc06;
+pub mod tc07;

@@ -9,13 +9,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_fleet::Instance;
+use tapedeck_fleet::{Commands, Instance};
 use tapedeck_metrics::EngineKind;
 use tapedeck_protocol::{Dialect, registry::dialect};
+use tapedeck_sizing::SizingPlan;
 use tapedeck_slo::Limits;
 use tapedeck_transport::Secret;
 
+use crate::control::BalancerConfig;
 use crate::error::ConfigError;
+use crate::sections::{
+    FootprintConfig, LongCallsConfig, QualityConfig, RepeatConfig, SingleConfig, are_shares,
+};
+use crate::tc05::SoakConfig;
+use crate::tc06::FaultConfig;
+use crate::tc07::{TopologyConfig, TopologyRules};
 use crate::world::endpoint;
 
 /// Everything that a run needs to know.
@@ -26,6 +34,10 @@ pub struct Config {
     pub server: Server,
     /// The engines behind it.
     pub instances: Vec<InstanceConfig>,
+    /// What stands in front of them.
+    pub balancer: BalancerConfig,
+    /// Other ways to cut the GPUs into engines; for TC-07.
+    pub topologies: Vec<TopologyConfig>,
     /// What is played: Tape-A.
     pub tape: TapeConfig,
     /// Tape-B, with long calls; for TC-03b and TC-05.
@@ -38,8 +50,26 @@ pub struct Config {
     pub load: LoadConfig,
     /// The tiers of the ladder.
     pub ladder: LadderConfig,
+    /// The single stream of TC-01.
+    pub single: SingleConfig,
+    /// The levels of TC-02.
+    pub footprint: FootprintConfig,
+    /// The loads of TC-03b.
+    pub long_calls: LongCallsConfig,
+    /// The loads of TC-04.
+    pub quality: QualityConfig,
+    /// The tier that TC-08 repeats.
+    pub repeat: RepeatConfig,
+    /// What theory is told of model, card and sessions.
+    pub sizing: SizingPlan,
     /// The limits that decide.
     pub slo: Limits,
+    /// TC-05.
+    pub soak: SoakConfig,
+    /// TC-06.
+    pub fault: FaultConfig,
+    /// TC-07.
+    pub topology: TopologyRules,
     /// Where results go.
     pub run: RunConfig,
     /// Parameters of the built-in engine, read by `--rehearse` alone.
@@ -102,6 +132,16 @@ pub struct InstanceConfig {
     /// Whose metric names to expect: `vllm`, `sglang` or `none`.
     #[serde(default)]
     pub kind: EngineKind,
+    /// Whether it may be started, stopped and injured at all; false means hands off, whatever commands there are.
+    #[serde(default = "managed")]
+    pub managed: bool,
+    /// What can be done to it: shell commands on the client's machine, e.g. `ssh gpu-host systemctl restart asr1`.
+    #[serde(default)]
+    pub commands: Commands,
+}
+
+const fn managed() -> bool {
+    true
 }
 
 impl InstanceConfig {
@@ -365,11 +405,79 @@ impl Config {
         if self.load.sample_s < 0.05 {
             return bad("load.sample_s", format!("{}: give at least 0.05 seconds", self.load.sample_s));
         }
+        for (key, shares) in [
+            ("soak.share", std::slice::from_ref(&self.soak.share)),
+            ("fault.shares", &self.fault.shares[..]),
+            ("topology.shares", &self.topology.shares[..]),
+        ] {
+            if shares.is_empty() || shares.iter().any(|s| !(*s > 0.0 && *s <= 10.0)) {
+                return bad(key, format!("{shares:?}: give shares of N*, above 0 and at most 10"));
+            }
+        }
+        for (key, value) in [
+            ("soak.hours", self.soak.hours),
+            ("soak.period_s", self.soak.period_s),
+            ("fault.recovery.step_s", self.fault.recovery.step_s),
+        ] {
+            if !(value > 0.0 && value <= 1e6) {
+                return bad(key, format!("{value}: give a number above 0"));
+            }
+        }
+        for (key, value) in [
+            ("fault.steady_s", self.fault.steady_s),
+            ("fault.down_s", self.fault.down_s),
+            ("fault.after_s", self.fault.after_s),
+            ("fault.well_s", self.fault.well_s),
+        ] {
+            if !(0.0..=1e6).contains(&value) {
+                return bad(key, format!("{value}: give 0 to 1000000 seconds"));
+            }
+        }
+        let mut topologies: Vec<_> = self.topologies.iter().map(|t| t.name.as_str()).collect();
+        topologies.sort_unstable();
+        if let Some(twice) = topologies.windows(2).find(|w| w[0] == w[1]) {
+            return bad("topologies.name", format!("`{}` stands twice: names must differ", twice[0]));
+        }
+        self.check_cases()?;
         let mut names: Vec<_> = self.instances.iter().map(|i| i.name.as_str()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
             return bad("instances.name", format!("`{}` stands twice: names must differ", twice[0]));
         }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// The values of single cases that no type can check.
+    fn check_cases(&self) -> Result<(), ConfigError> {
+        let bad = |key: &str, why: &str| Err(ConfigError::Value { key: key.into(), why: why.into() });
+        for (key, shares) in
+            [("long_calls.shares", &self.long_calls.shares), ("quality.shares", &self.quality.shares)]
+        {
+            if !are_shares(shares) {
+                return bad(key, "give ascending shares of N*, above 0 and up to 1");
+            }
+        }
+        let levels = &self.footprint.levels;
+        if levels.is_empty() || levels.contains(&0) || !levels.is_sorted_by(|a, b| a < b) {
+            return bad("footprint.levels", "give ascending numbers of streams, all above 0");
+        }
+        if !(1.0..=1e6).contains(&self.footprint.steady_s) {
+            return bad("footprint.steady_s", "give 1 to 1000000 seconds");
+        }
+        if self.single.calls == 0 || self.single.passes < 2 {
+            return bad("single.passes", "give at least one call and two passes: the first is the cold one");
+        }
+        if self.quality.baseline_loops == 0 || self.quality.draws == 0 {
+            return bad("quality.baseline_loops", "give at least one loop, and at least one draw");
+        }
+        let of_sizing =
+            |e: tapedeck_sizing::SizingError| ConfigError::Value { key: "sizing".into(), why: e.to_string() };
+        self.sizing.architecture().map_err(of_sizing)?;
+        self.sizing.session().map_err(of_sizing)?;
+        self.sizing.card().map_err(of_sizing)?;
+        self.sizing.topology().map_err(of_sizing)?;
         Ok(())
     }
 }
@@ -445,6 +553,11 @@ mod tests {
             ("[ladder]\ntiers = []\n", "ladder.tiers"),
             ("[load]\nchunk_ms = 0\n", "load.chunk_ms"),
             ("[load]\nramp_s = -1.0\n", "load.ramp_s"),
+            ("[quality]\nshares = [0.5, 1.5]\n", "quality.shares"),
+            ("[long_calls]\nshares = []\n", "long_calls.shares"),
+            ("[footprint]\nlevels = [8, 1]\n", "footprint.levels"),
+            ("[single]\npasses = 1\n", "single.passes"),
+            ("[sizing]\nsession = \"no-such\"\n", "sizing"),
             ("[load]\nwarm_up_s = nan\n", "load.warm_up_s"),
             ("[[instances]]\nname = \"a\"\n[[instances]]\nname = \"a\"\n", "instances.name"),
         ] {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_fleet::{Action, pool_from};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
 use tapedeck_transport::GetLimits;
@@ -98,11 +99,14 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
                 let read =
                     scrape(&*world.connector, endpoint, bearer, instance.kind, GetLimits::default()).await;
                 match read {
-                    Ok(scraped) => Instance::of(kind, scraped.understood.pool.as_ref()),
+                    Ok(scraped) => Instance::of(
+                        kind,
+                        pool(world, &instance.name, scraped.understood.pool).await.as_ref(),
+                    ),
                     Err(e) => Instance { kind, unreadable: Some(e.to_string()), ..Instance::default() },
                 }
             }
-            _ => Instance::of(kind, None),
+            _ => Instance::of(kind, pool(world, &instance.name, None).await.as_ref()),
         };
         instances.insert(instance.name.clone(), known);
     }
@@ -150,6 +154,22 @@ fn earlier_tapes(dir: &RunDir) -> BTreeMap<String, Tape> {
     let text = std::fs::read_to_string(dir.path().join("environment.toml")).unwrap_or_default();
     // A file that cannot be read is written anew.
     toml::from_str::<Known>(&text).unwrap_or_default().tapes
+}
+
+/// The KV pool as the page tells it; what the page leaves out, the instance's log may tell.
+async fn pool(world: &World, instance: &str, page: Option<PoolInfo>) -> Option<PoolInfo> {
+    let told = page.as_ref().is_some_and(|pool| pool.size_tokens.is_some());
+    if told || !world.control.can(instance, Action::Log) {
+        return page;
+    }
+    // A log that cannot be had is no reason to stop: what is not known stays empty.
+    match (page, pool_from(&*world.control, instance).await.ok().flatten()) {
+        (Some(mut page), Some(log)) => {
+            page.fill_from(&log);
+            Some(page)
+        }
+        (page, log) => page.or(log),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the length of a tape is far below 2^53 ms")]

@@ -106,6 +106,12 @@ pub enum CaseError {
         /// Which, and how it showed.
         why: String,
     },
+    /// Something has to be done to an instance, and cannot be.
+    #[error("{what}")]
+    Control {
+        /// What, to whom, why not, and how to mend it.
+        what: String,
+    },
     /// The answer cannot be written down.
     #[error("the answer cannot be written as JSON: {0}")]
     Answer(serde_json::Error),
@@ -120,9 +126,12 @@ impl CaseError {
     #[must_use]
     pub const fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Config(_) | Self::Tape(_) | Self::Deck(_) | Self::NoTape { .. } | Self::Missing { .. } => {
-                ExitCode::Usage
-            }
+            Self::Config(_)
+            | Self::Tape(_)
+            | Self::Deck(_)
+            | Self::NoTape { .. }
+            | Self::Missing { .. }
+            | Self::Control { .. } => ExitCode::Usage,
             Self::RunDir(RunDirError::OtherSettings { .. } | RunDirError::NotARun { .. }) => ExitCode::Usage,
             Self::RunDir(_) | Self::Preflight { .. } | Self::InstanceDown { .. } | Self::Answer(_) => {
                 ExitCode::Environment

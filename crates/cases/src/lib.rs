@@ -19,19 +19,27 @@
 
 pub mod config;
 pub mod content;
+pub mod control;
+pub mod decision;
 pub mod earlier;
 pub mod environment;
 pub mod error;
 pub mod point;
 pub mod progress;
 pub mod reel;
+pub mod sections;
 pub mod steps;
+pub mod tc01;
 pub mod tc03;
+pub mod tc05;
+pub mod tc06;
+pub mod tc07;
 pub mod words;
 pub mod world;
 
 pub use config::Config;
 pub use content::Content;
+pub use decision::Decision;
 pub use error::{CaseError, ConfigError};
 pub use progress::{Observer, Phase, Progress, Quiet};
 pub use reel::{Reel, Role};

@@ -27,6 +27,7 @@ use tokio::time::sleep;
 
 use crate::config::LoadConfig;
 use crate::content::Content;
+use crate::control::recover;
 use crate::error::CaseError;
 use crate::progress::{Observer, Phase, Progress};
 use crate::words;
@@ -58,8 +59,12 @@ pub struct Point {
     pub labels: Vec<String>,
     /// Single-stream error rates that words are held against.
     pub baseline: Option<QualityBaseline>,
-    /// Warm-up, where it is not the config's.
-    pub warm_up: Option<Duration>,
+    /// Whether every call counts from the first on: no ramp, no warm-up.
+    pub at_once: bool,
+    /// How long a point without streams is watched.
+    pub hold: Duration,
+    /// Whether memory that grows ends the point at once; not where its growth is what is measured.
+    pub watch_vram: bool,
 }
 
 impl Point {
@@ -75,7 +80,9 @@ impl Point {
             content: Content::default(),
             labels: Vec::new(),
             baseline: None,
-            warm_up: None,
+            at_once: false,
+            hold: Duration::ZERO,
+            watch_vram: true,
         }
     }
 
@@ -121,9 +128,10 @@ pub async fn play(
     preflight(world, dir.path(), point).await?;
     note(world, dir, step, "step_begins", None)?;
     let vram = world.vram_baseline.get_or_init(|| gpu_memory(world)).await;
+    let vram = if point.watch_vram { vram.clone() } else { BTreeMap::new() };
 
     let about = About { world, point, tape, planned };
-    let mut tally = Tally::new(about, dir.begin(step)?, vram.clone(), watch);
+    let mut tally = Tally::new(about, dir.begin(step)?, vram, watch);
     let (stop_sampling, sampling) = watch::channel(false);
     let (sample_out, mut samples) = mpsc::unbounded_channel();
     let sampling = tokio::spawn(sampler(world).run(sampling, sample_out));
@@ -164,6 +172,9 @@ pub async fn play(
         note(world, dir, step, what, Some(&format!("{:.1} s {}", drain.seconds, drain.why)))?;
     }
     dir.commit(tally.writer, report.clone(), partial)?;
+    if down.is_some() || drained.as_ref().is_some_and(|d| d.drained == Some(false)) {
+        recover(world, dir, step, watch).await?;
+    }
     if partial {
         return Ok(down.map_or(Ending::Interrupted, Ending::InstanceDown));
     }
@@ -195,7 +206,7 @@ pub(crate) fn note(
 }
 
 /// Whether this machine and these engines can take the point at all.
-async fn preflight(world: &World, results: &Path, point: &Point) -> Result<(), CaseError> {
+pub(crate) async fn preflight(world: &World, results: &Path, point: &Point) -> Result<(), CaseError> {
     if let Some(files) = world.machine.max_open_files() {
         // One socket a stream, one more while it changes calls, and the scrapes.
         let needed = u64::from(point.streams) * 2 + 64;
@@ -243,21 +254,21 @@ async fn gpu_memory(world: &World) -> BTreeMap<String, u64> {
 /// About how long a point takes, seconds: ramp, warm-up, a call until the window opens, the window, the end.
 fn expected_s(world: &World, point: &Point, cast: &Cast) -> f64 {
     let load = &world.config.load;
-    let warm_up_s = point.warm_up.map_or(load.warm_up_s, |w| w.as_secs_f64());
-    load.ramp_s * f64::from(point.streams)
-        + warm_up_s
+    let before_s = if point.at_once { 0.0 } else { load.ramp_s * f64::from(point.streams) + load.warm_up_s };
+    before_s
+        + point.hold.as_secs_f64()
         + cast.longest_call().as_secs_f64()
         + cast.longest_loop(point.streams).as_secs_f64() * f64::from(point.loops)
         + load.cool_down_s
 }
 
-fn plan(world: &World, point: &Point) -> Plan {
+pub(crate) fn plan(world: &World, point: &Point) -> Plan {
     let load = &world.config.load;
     let timeouts = &load.timeouts;
     Plan {
         streams: point.streams,
-        ramp: seconds(load.ramp_s),
-        warm_up: point.warm_up.unwrap_or_else(|| seconds(load.warm_up_s)),
+        ramp: if point.at_once { Duration::ZERO } else { seconds(load.ramp_s) },
+        warm_up: if point.at_once { Duration::ZERO } else { seconds(load.warm_up_s) },
         loops: point.loops,
         drain: seconds(load.finish_s),
         timeouts: Timeouts {
@@ -282,7 +293,7 @@ fn has_words(world: &World, point: &Point) -> bool {
         .any(|tape| tape.calls.iter().any(|c| c.reference.is_some()))
 }
 
-fn sampler(world: &World) -> Sampler {
+pub(crate) fn sampler(world: &World) -> Sampler {
     let mut sampler = Sampler::new(world.origin);
     sampler.interval = seconds(world.config.load.sample_s);
     for instance in &world.instances {
@@ -306,6 +317,35 @@ fn sampler(world: &World) -> Sampler {
     sampler
 }
 
+/// The load itself; a point without streams is only watched for a while.
+async fn load(
+    world: &World,
+    point: &Point,
+    cast: Cast,
+    control: Control,
+    out: mpsc::UnboundedSender<Played>,
+) -> LoadSummary {
+    if point.streams > 0 {
+        let (plan, site) = (plan(world, point), world.site.clone());
+        return tapedeck_load::run(plan, cast, site, world.origin, control, out).await;
+    }
+    let now_ns = || u64::try_from(world.origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let start_ns = now_ns();
+    tokio::select! {
+        biased;
+        () = world.until_interrupted() => {}
+        () = sleep(point.hold) => {}
+    }
+    let to_ns = now_ns();
+    LoadSummary {
+        start_ns,
+        window_from_ns: Some(start_ns),
+        window_to_ns: Some(to_ns),
+        last_close_ns: to_ns,
+        ..LoadSummary::default()
+    }
+}
+
 /// Plays the load until its last counted call has ended, or something ends it earlier.
 async fn run_load(
     world: &World,
@@ -316,14 +356,7 @@ async fn run_load(
 ) -> Result<LoadSummary, CaseError> {
     let control = Control::new();
     let (call_out, mut calls) = mpsc::unbounded_channel();
-    let mut playing = pin!(tapedeck_load::run(
-        plan(world, point),
-        cast,
-        world.site.clone(),
-        world.origin,
-        control.clone(),
-        call_out,
-    ));
+    let mut playing = pin!(load(world, point, cast, control.clone(), call_out));
     let mut interrupt = pin!(world.until_interrupted());
     let summary = loop {
         tokio::select! {
@@ -379,35 +412,35 @@ async fn wait_drained(world: &World, tally: &Tally<'_>) -> Drain {
 }
 
 /// What is known of a point before it is played.
-struct About<'a> {
-    world: &'a World,
-    point: &'a Point,
+pub(crate) struct About<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) point: &'a Point,
     /// Name of the tape, or of the mixture.
-    tape: String,
+    pub(crate) tape: String,
     /// Calls that will count.
-    planned: u64,
+    pub(crate) planned: u64,
 }
 
 /// What a running point has left so far.
-struct Tally<'a> {
-    about: About<'a>,
+pub(crate) struct Tally<'a> {
+    pub(crate) about: About<'a>,
     watch: &'a dyn Observer,
-    writer: StepWriter,
+    pub(crate) writer: StepWriter,
     rules: Rules,
     calls: Vec<CallRecord>,
     samples: Vec<Sample>,
     live: LiveWatch,
     latest: BTreeMap<String, (Option<f64>, Option<f64>)>,
-    alerts: Vec<Alert>,
+    pub(crate) alerts: Vec<Alert>,
     counted: u64,
     errors: u64,
     abort: Option<Abort>,
     down: Option<String>,
-    interrupted: bool,
+    pub(crate) interrupted: bool,
 }
 
 impl<'a> Tally<'a> {
-    fn new(
+    pub(crate) fn new(
         about: About<'a>,
         writer: StepWriter,
         vram: BTreeMap<String, u64>,
@@ -432,7 +465,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn call(&mut self, played: &Played) -> Result<(), CaseError> {
+    pub(crate) fn call(&mut self, played: &Played) -> Result<(), CaseError> {
         let trace = &played.trace;
         let About { world, point, planned, .. } = self.about;
         let Some(call) = point.content.call(world, trace) else { return Ok(()) };
@@ -463,7 +496,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    fn sample(&mut self, sample: Sample) -> Result<(), CaseError> {
+    pub(crate) fn sample(&mut self, sample: Sample) -> Result<(), CaseError> {
         self.writer.sample(&sample)?;
         self.alerts.extend(self.live.push_sample(&sample));
         if let SampleBody::Engine(scrape) = &sample.body {
@@ -488,7 +521,12 @@ impl<'a> Tally<'a> {
         self.abort.as_ref().map(Abort::sentence).or_else(|| self.down.clone())
     }
 
-    fn judge(&self, bounds: Bounds, drained: Option<&Drain>, sources: &SamplerSummary) -> TierReport {
+    pub(crate) fn judge(
+        &self,
+        bounds: Bounds,
+        drained: Option<&Drain>,
+        sources: &SamplerSummary,
+    ) -> TierReport {
         let About { world, point, tape, planned } = &self.about;
         let instances: Vec<_> = world
             .instances

@@ -24,7 +24,7 @@ use crate::world::{World, seconds};
 pub use judge::{Drift, Liveness, Memory, Soak};
 
 /// The step's name in every file.
-pub const STEP: &str = "T05-soak";
+pub const STEP: &str = "tc05-soak";
 /// The answer's file in the run directory.
 pub const ANSWER: &str = "tc05.json";
 
@@ -109,7 +109,7 @@ pub async fn run(
     let n_star = earlier::n_star(dir, n_star)?;
     let n_star_b = match n_star_b {
         Some(n) => Some(n),
-        None => earlier::n_star_long(dir)?,
+        None => n_star_long(dir)?,
     };
     let audio = seconds(config.hours * 3600.0);
     let (content, n_star, why) = choose(world, n_star, n_star_b, audio);
@@ -119,6 +119,8 @@ pub async fn run(
     };
     let point = Point {
         content,
+        labels: vec!["soak".into()],
+        watch_vram: false,
         ..Point::new(STEP, n_star.share(config.share, world.instances.len()), loops)
     };
     let mut restarted = "not restarted: the config says so".to_string();
@@ -152,6 +154,13 @@ pub async fn run(
         earlier::write(dir, ANSWER, &answer)?;
     }
     Ok(answer)
+}
+
+/// N* with long calls as TC-03b of this run left it.
+fn n_star_long(dir: &RunDir) -> Result<Option<u32>, CaseError> {
+    let answer: Option<serde_json::Value> = earlier::read(dir, "tc03b.json")?;
+    let n_star = answer.as_ref().and_then(|a| a.pointer("/capacity/n_star")?.as_u64());
+    Ok(n_star.and_then(|n| u32::try_from(n).ok()))
 }
 
 /// What is played: long calls where they are what limits, else whatever the pool holds.

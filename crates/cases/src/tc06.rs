@@ -168,7 +168,7 @@ pub async fn run(
         interrupted: false,
     };
     for &share in &world.config.fault.shares {
-        let step = format!("T06-{}-{:03.0}", fault.name(), share * 100.0);
+        let step = format!("tc06-{}-{:03.0}", fault.name(), share * 100.0);
         let file = format!("tc06/{step}.json");
         if let (Some(_), Some(incident)) = (dir.finished(&step), earlier::read(dir, &file)?) {
             answer.incidents.push(incident);

@@ -122,9 +122,8 @@ impl Candidate {
         if let (Some(ours), Some(theirs)) = (self.lag_p95_s, other.lag_p95_s) {
             let gain_s = theirs - ours;
             if gain_s.abs() > rules.lag_floor_s && gain_s.abs() > rules.lag_share * theirs.max(ours) {
-                return (gain_s > 0.0).then(|| {
-                    format!("N* is alike, and lag p95 is {ours:.2} s instead of {theirs:.2} s")
-                });
+                return (gain_s > 0.0)
+                    .then(|| format!("N* is alike, and lag p95 is {ours:.2} s instead of {theirs:.2} s"));
             }
         }
         match (self.kv_room, other.kv_room) {
@@ -237,7 +236,13 @@ fn points(there: &World, topology: &TopologyConfig, n_star: &NStar) -> Vec<Point
     points
 }
 
-fn conclude(candidates: Vec<Candidate>, n_star: NStar, world: &World, dir: &RunDir, interrupted: bool) -> Answer {
+fn conclude(
+    candidates: Vec<Candidate>,
+    n_star: NStar,
+    world: &World,
+    dir: &RunDir,
+    interrupted: bool,
+) -> Answer {
     let rules = &world.config.topology;
     let undecided = candidates.iter().find(|c| c.capacity.state == CapacityState::Undecided);
     let mut best = candidates.first();
@@ -276,8 +281,11 @@ impl World {
             there.site.endpoint = endpoint(&format!("topologies.{}.url", topology.name), url)?;
         }
         if !topology.instances.is_empty() {
-            there.instances =
-                topology.instances.iter().map(|i| i.to_instance(bearer)).collect::<Result<_, ConfigError>>()?;
+            there.instances = topology
+                .instances
+                .iter()
+                .map(|i| i.to_instance(bearer))
+                .collect::<Result<_, ConfigError>>()?;
             there.config.instances.clone_from(&topology.instances);
         }
         there.vram_baseline = OnceCell::new();

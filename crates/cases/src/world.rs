@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapedeck_fleet::Instance;
+use tapedeck_fleet::{Control, Instance};
 use tapedeck_load::{Deck, Site};
 use tapedeck_metrics::gpu::GpuSource;
 use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
@@ -21,6 +21,7 @@ use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
 use crate::config::Config;
+use crate::control::shell;
 use crate::error::{CaseError, ConfigError};
 use crate::reel::{Reel, Role, load};
 
@@ -38,7 +39,7 @@ pub trait Machine: Send + Sync + fmt::Debug {
 }
 
 /// The seams of one run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct World {
     /// The effective config.
     pub config: Config,
@@ -54,6 +55,8 @@ pub struct World {
     pub connector: Arc<dyn Connector>,
     /// The engines behind the site.
     pub instances: Vec<Instance>,
+    /// Hands on the engines.
+    pub control: Arc<dyn Control>,
     /// The GPUs under the engines, where they can be read.
     pub gpus: Vec<Arc<dyn GpuSource>>,
     /// Our own process, where it can be watched.
@@ -88,6 +91,7 @@ impl World {
             .map_err(|e| ConfigError::Value { key: "server.ca_file".into(), why: e.to_string() })?;
         let seams = Seams {
             connector: Arc::new(connector),
+            control: shell(&config),
             gpus: Vec::new(),
             client: Some(Arc::new(ProcSelf::default())),
             machine: Arc::new(ThisMachine),
@@ -131,6 +135,7 @@ impl World {
             site,
             connector: seams.connector,
             instances,
+            control: seams.control,
             gpus: seams.gpus,
             client: seams.client,
             machine: seams.machine,
@@ -223,6 +228,8 @@ impl World {
 pub struct Seams {
     /// How every connection is made.
     pub connector: Arc<dyn Connector>,
+    /// Hands on the engines.
+    pub control: Arc<dyn Control>,
     /// The GPUs, where they can be read.
     pub gpus: Vec<Arc<dyn GpuSource>>,
     /// Our own process, where it can be watched.

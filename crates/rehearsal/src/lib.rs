@@ -13,22 +13,30 @@
 //! # Ok::<(), toml::de::Error>(())
 //! ```
 //!
-//! Read on in [`Settings`] (what can be set) and [`pipes`] (how connections are made). Everything measured here
+//! Read on in [`Settings`] (what can be set), [`pipes`] (how connections are made), [`hands`] (how engines are started
+//! and killed) and [`card`] (the memory under them). Everything measured here
 //! is simulated and says so; our own lateness and CPU cannot be measured under a paused clock and stay empty.
 
+pub mod card;
+pub mod hands;
 pub mod pipes;
+mod topology;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_cases::config::InstanceConfig;
 use tapedeck_cases::reel::load;
 use tapedeck_cases::{CaseError, Config, ConfigError, Machine, Role, Seams, World};
-use tapedeck_engine::{Balancer, Engine, KnownCall, Library, Options, Params};
+use tapedeck_engine::{Balancer, Engine, EngineHandle, KnownCall, Library, Options, Params};
+use tapedeck_fleet::Commands;
 use tapedeck_metrics::EngineKind;
 use tokio::sync::watch;
 
+use card::Card;
+use hands::Hands;
 use pipes::{BALANCER, Pipes};
 
 /// The `[rehearsal]` table of the config.
@@ -39,11 +47,17 @@ pub struct Settings {
     pub instances: u32,
     /// What each of them is like.
     pub engine: Params,
+    /// Memory of the card that they share, bytes; left out, they fill it to 92 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub card_bytes: Option<u64>,
+    /// How long the balancer goes on dealing calls to an engine that is down, seconds: 0 is a balancer that sees it at
+    /// once, one with health checks needs some seconds.
+    pub balancer_blind_s: f64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { instances: 3, engine: Params::demo() }
+        Self { instances: 3, engine: Params::demo(), card_bytes: None, balancer_blind_s: 0.0 }
     }
 }
 
@@ -53,11 +67,18 @@ impl Settings {
     /// # Errors
     /// [`ConfigError::Value`] for a key or value of the `[rehearsal]` table that cannot be used.
     pub fn of(config: &Config) -> Result<Self, ConfigError> {
-        let bad = |why: String| ConfigError::Value { key: "rehearsal".into(), why };
-        let settings: Self =
-            config.rehearsal.clone().try_into().map_err(|e: toml::de::Error| bad(e.message().to_string()))?;
+        Self::from_table("rehearsal", config.rehearsal.clone())
+    }
+
+    /// The settings in a table; `key` is only named in errors.
+    pub(crate) fn from_table(key: &str, table: toml::Table) -> Result<Self, ConfigError> {
+        let bad = |why: String| ConfigError::Value { key: key.into(), why };
+        let settings: Self = table.try_into().map_err(|e: toml::de::Error| bad(e.message().to_string()))?;
         if settings.instances == 0 {
             return Err(bad("instances = 0: give at least 1".into()));
+        }
+        if Duration::try_from_secs_f64(settings.balancer_blind_s).is_err() {
+            return Err(bad(format!("balancer_blind_s = {}: give 0 or more seconds", settings.balancer_blind_s)));
         }
         Ok(settings)
     }
@@ -92,18 +113,56 @@ pub fn world_with(
     let settings = Settings::of(&config)?;
     let tapes = load(&config, needs)?;
     let library = Arc::new(Library::new(tapes.values().flat_map(|tape| &tape.calls).map(known).collect()));
-    let engines = (1..=settings.instances)
-        .map(|n| {
-            let options = Options::new(format!("inst{n}"), config.run.seed.wrapping_add(u64::from(n)));
-            Engine::spawn(settings.engine.clone(), library.clone(), options)
-        })
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|e| ConfigError::Value { key: "rehearsal.engine".into(), why: e.to_string() })?;
+    let engines = spawn(&settings, "inst", config.run.seed, &library, "rehearsal.engine")?;
     config.server.url = server_url();
     config.server.dialect = "pcm-json".into();
     config.server.options = toml::Table::new();
     config.server.token_env = None;
-    config.instances = engines
+    config.instances = described(&engines);
+    let card = Card::new(engines.clone(), settings.card_bytes);
+    let mut all = engines.clone();
+    let mut pipes = Pipes::new(balancer(&settings, engines));
+    for topology in topology::rehearsed(&mut config, &library)? {
+        all.extend(topology.engines.iter().cloned());
+        pipes = pipes.and(topology.host, balancer(&topology.settings, topology.engines));
+    }
+    let seams = Seams {
+        connector: Arc::new(pipes),
+        control: Arc::new(Hands::new(&all)),
+        gpus: vec![Arc::new(card.under(all))],
+        client: None,
+        machine: Arc::new(Nowhere),
+        paused: true,
+        interrupt,
+    };
+    World::assemble(config, tapes, seams)
+}
+
+/// Starts engines `<name>1`, `<name>2`...; `key` is only named in errors.
+fn spawn(
+    settings: &Settings,
+    name: &str,
+    seed: u64,
+    library: &Arc<Library>,
+    key: &str,
+) -> Result<Vec<EngineHandle>, ConfigError> {
+    (1..=settings.instances)
+        .map(|n| {
+            let options = Options::new(format!("{name}{n}"), seed.wrapping_add(u64::from(n)));
+            Engine::spawn(settings.engine.clone(), library.clone(), options)
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| ConfigError::Value { key: key.into(), why: e.to_string() })
+}
+
+fn balancer(settings: &Settings, engines: Vec<EngineHandle>) -> Balancer {
+    let blind = Duration::try_from_secs_f64(settings.balancer_blind_s).unwrap_or_default();
+    Balancer::new(engines).blind_for(blind)
+}
+
+/// What a config would say of these engines.
+fn described(engines: &[EngineHandle]) -> Vec<InstanceConfig> {
+    engines
         .iter()
         .map(|engine| InstanceConfig {
             name: engine.name().to_string(),
@@ -111,17 +170,10 @@ pub fn world_with(
             metrics: Some(format!("http://{}/metrics", engine.name())),
             direct: Some(format!("ws://{}/asr", engine.name())),
             kind: EngineKind::Vllm,
+            managed: true,
+            commands: Commands::default(),
         })
-        .collect();
-    let seams = Seams {
-        connector: Arc::new(Pipes::new(Balancer::new(engines))),
-        gpus: Vec::new(),
-        client: None,
-        machine: Arc::new(Nowhere),
-        paused: true,
-        interrupt,
-    };
-    World::assemble(config, tapes, seams)
+        .collect()
 }
 
 /// Runs a case to its end on a runtime of its own with a paused clock.

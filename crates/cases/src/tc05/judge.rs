@@ -176,7 +176,8 @@ fn liveness(tier: &TierReport, samples: &[&Sample]) -> Liveness {
         silent(source, to_s - last_s.get(source.as_str()).copied().unwrap_or(to_s));
     }
     #[expect(clippy::cast_precision_loss, reason = "a soak has far fewer than 2^53 calls")]
-    let share = |part: u64| if tier.calls_counted > 0 { part as f64 / tier.calls_counted as f64 } else { 0.0 };
+    let share =
+        |part: u64| if tier.calls_counted > 0 { part as f64 / tier.calls_counted as f64 } else { 0.0 };
     Liveness {
         longest_silence_s: silence,
         restarts: tier.instances.iter().map(|(name, i)| (name.clone(), i.resets)).collect(),
@@ -221,7 +222,9 @@ fn conclude(mut soak: Soak, silent_scrapes: u32, sample_s: f64) -> Soak {
         verdict if verdict.undecided() && verdict != tapedeck_slo::Verdict::Unstable => {
             unknown.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons.join("; ")));
         }
-        verdict => complaints.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons.join("; "))),
+        verdict => {
+            complaints.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons.join("; ")))
+        }
     }
     soak.complaints = complaints;
     soak.unknown = unknown;

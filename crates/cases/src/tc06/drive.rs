@@ -49,8 +49,13 @@ pub(super) async fn play(
         ..Point::new(step, scene.streams, ENDLESS)
     };
     let expected = expected(world, scene.streams);
-    let mean_s = world.deck.audio().as_secs_f64() / f64::from(u32::try_from(world.deck.calls().len()).unwrap_or(1));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a guess at a number of calls")]
+    let mean_s =
+        world.deck.audio().as_secs_f64() / f64::from(u32::try_from(world.deck.calls().len()).unwrap_or(1));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a guess at a number of calls"
+    )]
     let guess = (expected.as_secs_f64() / mean_s * f64::from(scene.streams)) as u64;
     let expected_s = expected.as_secs_f64();
     watch.on(&Progress::StepBegins { step, streams: scene.streams, counted_calls: guess, expected_s });
@@ -76,13 +81,24 @@ pub(super) async fn play(
         control.clone(),
         call_out,
     );
-    let pinned: Vec<&Instance> = world.instances.iter().filter(|i| world.config.fault.pinned && i.direct.is_some()).collect();
+    let pinned: Vec<&Instance> =
+        world.instances.iter().filter(|i| world.config.fault.pinned && i.direct.is_some()).collect();
     let (pinned_out, pinned_calls) = mpsc::unbounded_channel();
-    let straight = pinned.iter().enumerate().map(|(i, instance)| straight(world, i, instance, &control, pinned_out.clone()));
+    let straight = pinned
+        .iter()
+        .enumerate()
+        .map(|(i, instance)| straight(world, i, instance, &control, pinned_out.clone()));
     let straight = join_all(straight);
     drop(pinned_out);
 
-    let mut pump = Pump { world, tally, pinned: &pinned, streams: scene.streams, seen: Vec::new(), seen_pinned: BTreeMap::new() };
+    let mut pump = Pump {
+        world,
+        tally,
+        pinned: &pinned,
+        streams: scene.streams,
+        seen: Vec::new(),
+        seen_pinned: BTreeMap::new(),
+    };
     let (timeline, pumped, load, _) = tokio::join!(
         biased;
         script(world, dir, scene, &control),
@@ -210,7 +226,9 @@ impl Pump<'_> {
         let mut trace = played.trace;
         trace.stream = self.streams.saturating_add(u32::try_from(number).unwrap_or(u32::MAX));
         trace.counted = false;
-        let (Some(instance), Some(seen)) = (self.pinned.get(number), self.look(&trace)) else { return Ok(()) };
+        let (Some(instance), Some(seen)) = (self.pinned.get(number), self.look(&trace)) else {
+            return Ok(());
+        };
         self.tally.writer.call(&seen.record, &trace)?;
         self.seen_pinned.entry(instance.name.clone()).or_default().push(seen);
         Ok(())
@@ -274,7 +292,12 @@ async fn tell(world: &World, dir: &mut RunDir, scene: &Scene<'_>) -> Result<Opti
     }))
 }
 
-async fn command(world: &World, dir: &mut RunDir, scene: &Scene<'_>, action: Action) -> Result<(), CaseError> {
+async fn command(
+    world: &World,
+    dir: &mut RunDir,
+    scene: &Scene<'_>,
+    action: Action,
+) -> Result<(), CaseError> {
     let done = act(world, dir, scene.step, scene.victim, action).await?;
     done.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
 }

@@ -215,7 +215,8 @@ impl Incident {
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let Timeline { fault, instance, start_s, well_s, fault_s, .. } = &self.timeline;
-        let mut said = vec![format!("{} {instance} at {} streams ({:.2} N*)", fault.done(), self.streams, self.share)];
+        let mut said =
+            vec![format!("{} {instance} at {} streams ({:.2} N*)", fault.done(), self.streams, self.share)];
         said.push(format!(
             "{} of {} calls in flight on it broke{}",
             self.in_flight.broken(),

@@ -1,0 +1,88 @@
+//! `tc07`: the comparison of topologies on the command line.
+
+use clap::Parser;
+use tapedeck_cases::tc07::{self, Answer, Candidate};
+use tapedeck_record::ExitCode;
+
+use crate::common::{Common, Failure};
+use crate::console::Console;
+
+/// Compare ways to cut the GPUs into instances: the same load on each, and N* by three tiers.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tc07",
+    version,
+    after_help = "Examples:\n  tc07 --rehearse --n-star 39\n  tc07 --config site.toml --into results/tc03-20260101T080000Z\n\n\
+                  Exit codes: 0 the first topology stands, 1 another is better, 2 usage or config, 3 environment, \
+                  4 not decidable, 130 interrupted."
+)]
+pub struct Cli {
+    /// N* of the first topology, where the run directory holds none
+    #[arg(long, value_name = "N")]
+    pub n_star: Option<u32>,
+    /// What every case understands.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// [`Failure`], with its exit code.
+pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    let config = cli.common.config()?;
+    config.check()?;
+    let (answer, console) = cli.common.carry_out(config, "tc07", &[], async |world, dir, console| {
+        console.head(&world.config.slo);
+        tc07::run(world, dir, cli.n_star, console).await
+    })?;
+    conclude(cli, &console, &answer);
+    Ok(answer.exit_code())
+}
+
+fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
+    if cli.common.json {
+        console.answer("tc07", answer);
+        return;
+    }
+    for line in summary(answer) {
+        console.line(&line);
+    }
+}
+
+/// The last lines.
+#[must_use]
+pub fn summary(answer: &Answer) -> Vec<String> {
+    let simulated = if answer.simulated { "  [simulated]" } else { "" };
+    let mut lines = vec![
+        String::new(),
+        format!("N* = {} from {}{simulated}", answer.n_star.streams, answer.n_star.source),
+        "topology      instances  N*                    streams    RTF p95    lag p95   KV room  errors".into(),
+    ];
+    lines.extend(answer.candidates.iter().map(row));
+    match &answer.recommended {
+        Some(name) => lines.push(format!("Take {name}: {}", answer.why)),
+        None if answer.interrupted => {}
+        None => lines.push(format!("No recommendation: {}", answer.why)),
+    }
+    if answer.interrupted {
+        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+    }
+    lines.push(format!("Evidence: {}", answer.run.display()));
+    lines
+}
+
+fn row(c: &Candidate) -> String {
+    let cell = |v: Option<f64>, unit: &str| v.map_or_else(|| "-".to_string(), |v| format!("{v:.3}{unit}"));
+    format!(
+        "{:<13} {:>9}  {:<20} {:>8} {:>10} {:>10} {:>9} {:>7}",
+        c.name,
+        c.instances,
+        c.capacity.display(),
+        c.tiers.first().map_or(0, |t| t.streams),
+        cell(c.rtf_p95, ""),
+        cell(c.lag_p95_s, " s"),
+        c.kv_room.map_or_else(|| "-".to_string(), |kv| format!("{:.0} %", kv * 100.0)),
+        c.err_streams,
+    )
+}

@@ -1,0 +1,457 @@
+//! TC-01: one stream. What does a call cost when nobody else is there, and can the limits be met at all?
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_record::{
+    CallMeta, CallRecord, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Trace, WordCounts,
+};
+use tapedeck_rundir::RunDir;
+use tapedeck_score::{Rules, Words, score};
+use tapedeck_slo::{Limits, TtftBasis};
+use tapedeck_stats::percentile;
+
+use crate::content::Content;
+use crate::decision::Decision;
+use crate::error::CaseError;
+use crate::point::Point;
+use crate::progress::Observer;
+use crate::reel::Role;
+use crate::steps::Steps;
+use crate::world::World;
+use crate::{earlier, environment};
+
+/// The file that the answer is kept in.
+pub const FILE: &str = "tc01.json";
+
+/// What a single stream answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Whether every call went well, within the limits, on anchors that can be met.
+    pub decision: Decision,
+    /// Why not, in plain sentences.
+    pub reasons: Vec<String>,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
+    /// Name of the tape.
+    pub tape: String,
+    /// What the dialect lets us know; decides whether there is a real-time factor at all.
+    pub evidence: Evidence,
+    /// Every call, in the order of play.
+    pub calls: Vec<Line>,
+    /// The passes after the first.
+    pub warm: Figures,
+    /// The first pass: graphs, caches and connections may not be ready yet.
+    pub cold: Figures,
+    /// What first text cannot fall below, over all calls of the tape; empty where none has speech.
+    pub floors: Vec<Floor>,
+    /// What first text counts from.
+    pub ttft_basis: TtftBasis,
+    /// Broken invariants of the dialect, over all calls.
+    pub violations: u64,
+    /// Where everything is written down.
+    #[serde(skip)]
+    pub run: PathBuf,
+}
+
+/// One call of the single stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Its name across tapes.
+    pub id: String,
+    /// Whether it belongs to the first pass.
+    pub cold: bool,
+    /// Audio, seconds.
+    pub audio_s: f64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Instance that served it, where the dialect tells.
+    pub instance: Option<String>,
+    /// Real-time factor.
+    pub rtf: Option<f64>,
+    /// First text from the first chunk, seconds.
+    pub ttft_wire_s: Option<f64>,
+    /// First text from the first speech, seconds.
+    pub ttft_speech_s: Option<f64>,
+    /// First text from the end of the first window with speech, seconds.
+    pub ttft_window_s: Option<f64>,
+    /// Final from the end of the audio, seconds.
+    pub final_s: Option<f64>,
+    /// Broken invariants of the dialect.
+    pub violations: u32,
+}
+
+/// Figures of several calls. What is not known is empty.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Real-time factor.
+    pub rtf: Option<Few>,
+    /// First text from the first chunk, seconds.
+    pub ttft_wire_s: Option<Few>,
+    /// First text from the first speech, seconds.
+    pub ttft_speech_s: Option<Few>,
+    /// First text from the end of the first window with speech, seconds.
+    pub ttft_window_s: Option<Few>,
+    /// Final from the end of the audio, seconds.
+    pub final_s: Option<Few>,
+    /// Time to connect, seconds.
+    pub connect_s: Option<Few>,
+    /// Word errors of finals + tail over all calls with a reference.
+    pub words: Option<Rate>,
+    /// Character errors, likewise.
+    pub chars: Option<Rate>,
+}
+
+/// A few observations: too few for a percentile to mean anything.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Few {
+    /// Median.
+    pub p50: f64,
+    /// Largest.
+    pub max: f64,
+    /// Observations.
+    pub n: u64,
+}
+
+/// Errors / tokens of the references, pooled.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// The rate; it may exceed 1.
+    pub rate: f64,
+    /// Errors.
+    pub errors: u64,
+    /// Tokens of the references.
+    pub ref_tokens: u64,
+    /// Calls.
+    pub calls: u64,
+}
+
+/// What first text cannot fall below on an anchor, whoever serves it: leading silence and the server's window pass
+/// before there is anything to recognise.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// The anchor.
+    pub basis: TtftBasis,
+    /// 95th percentile over the calls of the tape, seconds.
+    pub p95_s: f64,
+    /// The largest, seconds.
+    pub max_s: f64,
+    /// Calls with speech.
+    pub n: u64,
+    /// Whether the limit can be met at all.
+    pub reachable: bool,
+}
+
+/// Plays the single stream.
+///
+/// # Errors
+/// A failed preflight, an instance that went down twice, a run directory that cannot be written.
+pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Result<Answer, CaseError> {
+    environment::record(world, dir).await?;
+    let single = &world.config.single;
+    let metas: Vec<&CallMeta> = world.tape.calls.iter().map(|c| &c.meta).collect();
+    let picked = of_different_length(&metas, usize::try_from(single.calls).unwrap_or(usize::MAX));
+    let passes = picked.len();
+    let point = Point {
+        content: Content::Calls(Role::A, picked),
+        at_once: true,
+        labels: vec!["single stream".into()],
+        ..Point::new("tc01-N001", 1, single.passes)
+    };
+    let mut steps = Steps::new(world, dir, watch);
+    let played = steps.play(&point).await?;
+    let interrupted = steps.interrupted || played.is_none();
+    let calls: Vec<CallRecord> = dir.calls_of(&point.step)?.into_iter().filter(|c| c.counted).collect();
+    let answer = Answer { interrupted, run: dir.path().to_path_buf(), ..answer(world, &calls, passes) };
+    if !interrupted {
+        earlier::write(dir, FILE, &answer)?;
+    }
+    Ok(answer)
+}
+
+/// Indices of up to `wanted` calls of different length: one per nominal duration, from the shortest to the longest;
+/// of more durations than wanted, the outer ones and those evenly between.
+fn of_different_length(calls: &[&CallMeta], wanted: usize) -> Vec<usize> {
+    let mut by_length: BTreeMap<u32, usize> = BTreeMap::new();
+    for (index, call) in calls.iter().enumerate() {
+        by_length.entry(call.bucket_s).or_insert(index);
+    }
+    let all: Vec<usize> = by_length.into_values().collect();
+    if all.len() <= wanted {
+        return all;
+    }
+    let last = all.len() - 1;
+    (0..wanted).filter_map(|i| all.get(i * last / wanted.saturating_sub(1).max(1)).copied()).collect()
+}
+
+fn answer(world: &World, calls: &[CallRecord], calls_a_pass: usize) -> Answer {
+    let limits = &world.config.slo;
+    let rules = Rules::new(world.site.dialect.evidence(), world.config.server.window_ms);
+    let cold = |c: &CallRecord| usize::try_from(c.seq).is_ok_and(|seq| seq < calls_a_pass);
+    let id = |c: &CallRecord| {
+        let call = usize::try_from(c.call).ok().and_then(|i| world.tape.calls.get(i));
+        call.map_or_else(|| c.call.to_string(), |call| call.meta.id.clone())
+    };
+    let floors = floors(
+        world.tape.calls.iter().map(|c| &c.meta),
+        Duration::from_millis(world.config.load.chunk_ms.into()),
+        &rules,
+        limits,
+    );
+    let mut answer = Answer {
+        decision: Decision::Yes,
+        reasons: Vec::new(),
+        simulated: world.simulated,
+        interrupted: false,
+        tape: world.tape.manifest.name.clone(),
+        evidence: rules.evidence,
+        calls: calls.iter().map(|c| Line::of(c, id(c), cold(c))).collect(),
+        warm: Figures::of(calls.iter().filter(|c| !cold(c))),
+        cold: Figures::of(calls.iter().filter(|c| cold(c))),
+        floors,
+        ttft_basis: limits.ttft_basis,
+        violations: calls.iter().map(|c| u64::from(c.violations)).sum(),
+        run: PathBuf::new(),
+    };
+    answer.decide(calls, limits);
+    answer
+}
+
+impl Answer {
+    /// First text of the warm passes on the basis that the limit counts from.
+    #[must_use]
+    pub const fn ttft(&self) -> Option<Few> {
+        match self.ttft_basis {
+            TtftBasis::Wire => self.warm.ttft_wire_s,
+            TtftBasis::Speech => self.warm.ttft_speech_s,
+            TtftBasis::Window => self.warm.ttft_window_s,
+        }
+    }
+
+    fn decide(&mut self, calls: &[CallRecord], limits: &Limits) {
+        for c in calls.iter().filter(|c| matches!(c.class, OutcomeClass::Error | OutcomeClass::Quality)) {
+            let words = c.outcome.words.as_deref().map(|w| format!(" ({w})")).unwrap_or_default();
+            self.reasons.push(format!("call {} ended {}{words}", c.seq + 1, c.outcome.outcome.name()));
+        }
+        if self.violations > 0 {
+            self.reasons.push(format!("{} broken invariants of the dialect", self.violations));
+        }
+        if let Some(floor) = self.floors.iter().find(|f| f.basis == self.ttft_basis && !f.reachable) {
+            self.reasons.push(format!(
+                "TTFT p95 <= {} s cannot be met from `{}`: at least {:.3} s pass before there is anything to recognise",
+                limits.ttft_p95_s,
+                floor.basis.name(),
+                floor.p95_s
+            ));
+        }
+        for (name, few, limit) in [
+            ("TTFT", self.ttft(), limits.ttft_p95_s),
+            ("RTF", self.warm.rtf, limits.rtf_p95),
+            ("final", self.warm.final_s, limits.final_p95_s),
+        ] {
+            if let Some(few) = few.filter(|few| few.max > limit) {
+                self.reasons.push(format!("{name} reached {:.3}, the limit is {limit}", few.max));
+            }
+        }
+        let measured = calls.iter().any(|c| c.class == OutcomeClass::Ok) && self.ttft().is_some();
+        self.decision = match (self.reasons.is_empty(), measured) {
+            (false, _) => Decision::No,
+            (true, true) => Decision::Yes,
+            (true, false) => Decision::Undecidable,
+        };
+        if self.decision == Decision::Undecidable {
+            self.reasons.push(format!("no first text was measured from `{}`", self.ttft_basis.name()));
+        }
+    }
+}
+
+impl Line {
+    fn of(c: &CallRecord, id: String, cold: bool) -> Self {
+        Self {
+            id,
+            cold,
+            audio_s: c.audio_s,
+            outcome: c.outcome.outcome,
+            instance: c.instance.clone(),
+            rtf: c.rtf,
+            ttft_wire_s: c.ttft_wire_s,
+            ttft_speech_s: c.ttft_speech_s,
+            ttft_window_s: c.ttft_window_s,
+            final_s: c.final_s,
+            violations: c.violations,
+        }
+    }
+}
+
+impl Figures {
+    fn of<'a>(calls: impl Iterator<Item = &'a CallRecord> + Clone) -> Self {
+        let few = |figure: fn(&CallRecord) -> Option<f64>| Few::of(calls.clone().filter_map(figure).collect());
+        let rate = |counts: fn(&CallRecord) -> Option<WordCounts>| Rate::of(calls.clone().filter_map(counts));
+        Self {
+            rtf: few(|c| c.rtf),
+            ttft_wire_s: few(|c| c.ttft_wire_s),
+            ttft_speech_s: few(|c| c.ttft_speech_s),
+            ttft_window_s: few(|c| c.ttft_window_s),
+            final_s: few(|c| c.final_s),
+            connect_s: few(|c| c.connect_s),
+            words: rate(|c| c.words),
+            chars: rate(|c| c.chars),
+        }
+    }
+}
+
+impl Few {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        let p50 = percentile(&mut values, 0.5)?;
+        Some(Self { p50, max: values.iter().copied().fold(f64::MIN, f64::max), n: values.len() as u64 })
+    }
+}
+
+impl Rate {
+    /// Errors of several calls over the tokens of their references; nothing where there are none.
+    pub(crate) fn of(counts: impl Iterator<Item = WordCounts>) -> Option<Self> {
+        let (mut errors, mut ref_tokens, mut calls) = (0_u64, 0_u64, 0_u64);
+        for c in counts {
+            errors += u64::from(c.errors());
+            ref_tokens += u64::from(c.ref_tokens);
+            calls += 1;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "words of a few calls")]
+        let rate = errors as f64 / ref_tokens as f64;
+        (ref_tokens > 0).then_some(Self { rate, errors, ref_tokens, calls })
+    }
+}
+
+/// The floor of each anchor: the figures of a server that answers the very instant it can.
+fn floors<'a>(
+    calls: impl Iterator<Item = &'a CallMeta>,
+    chunk: Duration,
+    rules: &Rules,
+    limits: &Limits,
+) -> Vec<Floor> {
+    let ideal: Vec<[Option<f64>; 3]> = calls.map(|meta| floor_of(meta, chunk, rules)).collect();
+    let anchors = [TtftBasis::Wire, TtftBasis::Speech, TtftBasis::Window];
+    anchors
+        .into_iter()
+        .enumerate()
+        .filter_map(|(i, basis)| {
+            let mut values: Vec<f64> = ideal.iter().filter_map(|f| f.get(i).copied().flatten()).collect();
+            let p95_s = percentile(&mut values, 0.95)?;
+            let max_s = values.iter().copied().fold(f64::MIN, f64::max);
+            let reachable = p95_s <= limits.ttft_p95_s;
+            Some(Floor { basis, p95_s, max_s, n: values.len() as u64, reachable })
+        })
+        .collect()
+}
+
+/// First text from the wire, speech and window anchors, for a text that comes at the end of the first window with
+/// speech, or with the speech itself where the server has no fixed windows.
+fn floor_of(meta: &CallMeta, chunk: Duration, rules: &Rules) -> [Option<f64>; 3] {
+    // All anchors are differences to one instant of text: take any, and move it to the earliest possible.
+    let seen = score(&answered_at_the_end(meta, chunk), meta, rules, &Words::default());
+    let late = seen.ttft_window_s.or(seen.ttft_speech_s);
+    let moved = |figure: Option<f64>| Some((figure? - late?).max(0.0));
+    [moved(seen.ttft_wire_s), moved(seen.ttft_speech_s), moved(seen.ttft_window_s)]
+}
+
+/// A call whose one text comes when its audio ends.
+fn answered_at_the_end(meta: &CallMeta, chunk: Duration) -> Trace {
+    let audio_ns = u64::from(meta.duration_ms) * 1_000_000;
+    let text = Message {
+        at_ns: audio_ns + 1,
+        kind: MessageKind::Final,
+        bytes: 1,
+        chars: 1,
+        revised: 0,
+        position_ms: None,
+        window: None,
+    };
+    Trace {
+        stream: 0,
+        seq: 0,
+        call: meta.index,
+        tape: None,
+        counted: true,
+        c0_ns: 0,
+        c1_ns: Some(0),
+        chunk_ns: u64::try_from(chunk.as_nanos()).unwrap_or(u64::MAX),
+        audio_ns,
+        tail_silence_ns: 0,
+        wake_late_us: Vec::new(),
+        blocked_us: Vec::new(),
+        end_ns: Some(audio_ns),
+        messages: vec![text],
+        final_ns: Some(audio_ns + 1),
+        final_kind: None,
+        done_ns: audio_ns + 1,
+        rtt_us: Vec::new(),
+        instance: None,
+        violations: 0,
+        outcome: OutcomeDetail::plain(Outcome::Ok),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tapedeck_record::{Interval, SpeechMap};
+
+    use super::*;
+
+    fn meta(index: u32, bucket_s: u32, onset_ms: u32) -> CallMeta {
+        CallMeta {
+            index,
+            id: format!("call-{index}"),
+            duration_ms: bucket_s * 1000,
+            bucket_s,
+            channel: None,
+            tags: BTreeMap::new(),
+            speech: SpeechMap::new(vec![Interval { start_ms: onset_ms, end_ms: bucket_s * 1000 }]),
+        }
+    }
+
+    #[test]
+    fn the_outer_lengths_and_those_between_are_picked() {
+        let calls: Vec<CallMeta> =
+            [30, 60, 30, 180, 300, 600].iter().zip(0..).map(|(&s, i)| meta(i, s, 0)).collect();
+        let all: Vec<&CallMeta> = calls.iter().collect();
+        assert_eq!(of_different_length(&all, 3), [0, 3, 5]);
+        assert_eq!(of_different_length(&all, 1), [0]);
+        assert_eq!(of_different_length(&all[..3], 3), [0, 1]);
+        assert!(of_different_length(&[], 3).is_empty());
+    }
+
+    #[test]
+    fn a_window_makes_the_wire_unreachable_and_the_window_not() {
+        let chunk = Duration::from_millis(100);
+        let rules = Rules::new(Evidence::Position, Some(2000));
+        let call = meta(0, 30, 500);
+        // Speech from 0.5 s on: the first window ends at 2 s, 1.9 s after the first chunk was complete.
+        let [wire, speech, window] = floor_of(&call, chunk, &rules).map(Option::unwrap);
+        assert!((wire - 1.9).abs() < 1e-6 && (speech - 1.5).abs() < 1e-6 && window.abs() < 1e-6);
+        let found = floors([&call].into_iter(), chunk, &rules, &Limits::default());
+        let reachable: Vec<bool> = found.iter().map(|f| f.reachable).collect();
+        assert_eq!(reachable, [false, false, true]);
+    }
+
+    #[test]
+    fn without_windows_only_leading_silence_is_in_the_way() {
+        let rules = Rules::new(Evidence::Position, None);
+        let [wire, speech, window] = floor_of(&meta(0, 30, 700), Duration::from_millis(100), &rules);
+        assert!((wire.unwrap() - 0.6).abs() < 1e-6 && speech.unwrap().abs() < 1e-6);
+        assert_eq!(window, None);
+        // Speech within the first chunk cannot be answered before that chunk is complete.
+        let [wire, ..] = floor_of(&meta(0, 30, 20), Duration::from_millis(100), &rules);
+        assert!(wire.unwrap().abs() < 1e-6);
+    }
+
+    #[test]
+    fn silent_calls_have_no_floor() {
+        let silent = CallMeta { speech: SpeechMap::default(), ..meta(0, 30, 0) };
+        let rules = Rules::new(Evidence::Position, Some(2000));
+        assert!(floors([&silent].into_iter(), Duration::from_millis(100), &rules, &Limits::default()).is_empty());
+    }
+}
