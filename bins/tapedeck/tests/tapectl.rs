@@ -160,6 +160,36 @@ fn scan_lists_good_and_bad() {
 }
 
 #[test]
+fn twins_are_named_when_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = pool_in(dir.path());
+    std::fs::copy(pool.join("call-00010.wav"), pool.join("twin.wav")).unwrap();
+    let (code, out, _) = tapectl(dir.path(), &["scan", shown(&pool), "--md5"]);
+    assert!(code == 0 && out.contains("call-00010.wav: twin.wav"), "{out}");
+    // An index without MD5s does not answer a question about them.
+    let args = ["scan", shown(&pool), "--json", "--index", "i.jsonl"];
+    assert!(tapectl(dir.path(), &args).1.contains("\"md5\":null"));
+    let (_, out, _) = tapectl(dir.path(), &[&args[..], &["--md5"]].concat());
+    assert!(!out.contains("\"md5\":null"), "{out}");
+}
+
+#[test]
+fn a_tape_can_travel_with_its_own_pool() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = pool_in(dir.path());
+    let args = ["freeze", shown(&pool), "--spec", "3:2,18:1", "-o", "t.json", "--with-pool", "small"];
+    assert_eq!(tapectl(dir.path(), &args).0, 0);
+    let (code, out, _) = tapectl(dir.path(), &["verify", "t.json", "small"]);
+    assert_eq!(code, 0, "{out}");
+    let again = ["freeze", "small", "--spec", "3:2,18:1", "-o", "again.json"];
+    assert_eq!(tapectl(dir.path(), &again).0, 0);
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(read("t.json"), read("again.json"));
+    assert_eq!(read("small/transcripts.tsv").lines().count(), 4);
+    assert!(read("small/segments.tsv").lines().count() > 4);
+}
+
+#[test]
 fn a_scan_goes_on_where_it_was_cut() {
     let dir = tempfile::tempdir().unwrap();
     let pool = pool_in(dir.path());

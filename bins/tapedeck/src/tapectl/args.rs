@@ -55,9 +55,9 @@ pub struct Scan {
     /// Keep no index and believe none: look at every file
     #[arg(long)]
     pub no_index: bool,
-    /// Read the headers only: no MD5, no duplicates
+    /// Read every byte, not only the headers: gives each file's MD5 and names duplicates
     #[arg(long)]
-    pub no_hash: bool,
+    pub md5: bool,
     /// Exit with 1 if any file cannot be used, not only if none can
     #[arg(long)]
     pub strict: bool,

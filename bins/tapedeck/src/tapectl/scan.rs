@@ -27,7 +27,7 @@ pub(super) fn run(args: &Scan, out: &mut impl Write) -> Result<ExitCode, Error> 
     let opened = if args.no_index { None } else { Index::open(args.index.as_deref(), &args.pool) };
     let (mut index, known) = opened.map_or((None, BTreeMap::new()), |(index, known)| (Some(index), known));
     let bar = progress::bar(pool.files.len(), "scanning");
-    let options = ScanOptions { threads: args.jobs, hash: !args.no_hash };
+    let options = ScanOptions { threads: args.jobs, hash: args.md5 };
     let mut reports = scan(&pool, options, &known, |report| {
         bar.inc(1);
         if let Some(index) = &mut index {
