@@ -15,7 +15,12 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     /// How its answers tell which audio they cover, and with it which figures can be known.
     fn evidence(&self) -> Evidence;
 
-    /// When a session may take audio.
+    /// What carries it.
+    fn wire(&self) -> Wire {
+        Wire::WebSocket
+    }
+
+    /// When a session may take audio. Only asked of a WebSocket.
     fn ready(&self) -> Ready {
         Ready::OnOpen
     }
@@ -37,7 +42,13 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         true
     }
 
-    /// What the WebSocket upgrade request carries beside the usual.
+    /// The longest call that the server is known to survive, where there is such a limit and we know it. A
+    /// longer one must not be played: it may end more than itself.
+    fn longest_call(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What the WebSocket upgrade, or the HTTP request, carries beside the usual.
     fn upgrade(&self) -> Upgrade {
         Upgrade::default()
     }
@@ -82,6 +93,18 @@ pub trait Session: Send {
     fn instance(&self) -> Option<&str> {
         None
     }
+}
+
+/// What carries a dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wire {
+    /// One WebSocket per call; every frame is a message of its own.
+    #[default]
+    WebSocket,
+    /// One HTTP POST per call, store and forward: the body is the opening, all prepared frames and the ending,
+    /// one after another, and is sent when the call would have ended. Each event of an SSE answer, or the whole
+    /// of any other, is one message to [`Session::read`].
+    Http,
 }
 
 /// When a session may take audio.

@@ -83,3 +83,14 @@ impl Frame {
         self.len() == 0
     }
 }
+
+/// The audio as binary frames of `chunk_bytes` each, the last possibly shorter: slices, nothing is copied.
+pub(crate) fn slices(pcm: &Bytes, chunk_bytes: usize) -> Vec<Frame> {
+    chunks(pcm, chunk_bytes).map(Frame::Binary).collect()
+}
+
+/// The same as bare bytes.
+pub(crate) fn chunks(pcm: &Bytes, chunk_bytes: usize) -> impl Iterator<Item = Bytes> {
+    let step = chunk_bytes.max(1);
+    (0..pcm.len()).step_by(step).map(move |at| pcm.slice(at..pcm.len().min(at.saturating_add(step))))
+}

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::{Incoming, Signal};
+
 /// A way to a value: names joined by dots, list items by number, e.g. `channel.alternatives.0.transcript`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
@@ -48,6 +50,30 @@ impl Path {
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
+}
+
+/// A message that must be a JSON object, or what it means that it is none. The words name the position of a
+/// fault and never repeat the message: it may hold words of a call.
+pub(crate) fn object(message: Incoming<'_>) -> Result<Value, Signal> {
+    let parsed = match message {
+        Incoming::Text(text) => serde_json::from_str::<Value>(text),
+        Incoming::Binary(bytes) => serde_json::from_slice::<Value>(bytes),
+    };
+    match parsed {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err(Signal::Protocol("a JSON message that is no object".to_owned())),
+        Err(e) => Err(Signal::Protocol(format!("a message that is no JSON ({e})"))),
+    }
+}
+
+/// A field that is text.
+pub(crate) fn text<'v>(message: &'v Value, field: &str) -> Option<&'v str> {
+    message.get(field).and_then(Value::as_str)
+}
+
+/// A field that is true or false.
+pub(crate) fn flag(message: &Value, field: &str) -> Option<bool> {
+    message.get(field).and_then(Value::as_bool)
 }
 
 /// A number, or a text that is one: some servers quote their times.

@@ -17,18 +17,27 @@
 //! # Ok::<(), tapedeck_protocol::DialectError>(())
 //! ```
 //!
-//! Read on in [`Dialect`] (the contract), [`Transcript`] (text that is revised), [`pcm_json`] (a house's own
-//! gateway) and [`registry`] (how a new dialect gets in: one file, one line). Limits: nothing here reads a
+//! Read on in [`Dialect`] (the contract), [`Transcript`] (text that is revised), one module for each dialect
+//! (from [`pcm_json`], a house's own gateway, to [`openai_transcriptions`], which is no stream at all) and
+//! [`registry`] (how a new dialect gets in: one file, one line). Limits: nothing here reads a
 //! clock or a socket, and no input makes a session panic.
 
 mod dialect;
 mod frame;
+pub mod funasr_2pass;
 mod json;
+pub mod openai_transcriptions;
 pub mod pcm_json;
 pub mod registry;
+pub mod sherpa_onnx;
+mod sse;
 mod transcript;
+pub mod vllm_realtime;
+pub mod vosk;
+pub mod whisper_live;
 
-pub use dialect::{Dialect, Incoming, Reading, Ready, Session, SessionStart, Signal, Upgrade};
+pub use dialect::{Dialect, Incoming, Reading, Ready, Session, SessionStart, Signal, Upgrade, Wire};
 pub use frame::{Frame, Utf8};
-pub use registry::DialectError;
+pub use registry::{DialectError, looks_like};
+pub use sse::Events;
 pub use transcript::{Change, TextModel, Transcript};

@@ -14,8 +14,9 @@ use tapedeck_record::{Evidence, MessageKind, Texts};
 
 use crate::{
     Dialect, Frame, Incoming, Reading, Ready, Session, SessionStart, Signal, TextModel, Transcript,
-    json::{Path, number, whole_ms},
-    registry::Settings,
+    frame::slices,
+    json::{self, Path, number, whole_ms},
+    registry::{Settings, stranger},
 };
 
 /// Unit in which a server gives times.
@@ -107,8 +108,6 @@ pub struct PcmJson {
     /// How the answers tell which audio they cover. Default `position` where `position_field` is set, else
     /// `none`; `ack` for a server that answers every step, silence included.
     pub evidence: Option<Evidence>,
-    /// Length of the server's fixed inference window, milliseconds; empty where it has none.
-    pub window_ms: Option<u32>,
     /// Silence after the end message that decides the final, seconds; for servers that neither mark it nor
     /// close. Default none.
     pub final_quiet_s: Option<f64>,
@@ -139,7 +138,6 @@ impl Default for PcmJson {
             text_model: TextModel::default(),
             end_rule: EndRule::default(),
             evidence: None,
-            window_ms: None,
             final_quiet_s: None,
             start_message: None,
             end_message: r#"{"type":"end"}"#.to_owned(),
@@ -199,6 +197,13 @@ impl PcmJson {
 }
 
 impl Settings for PcmJson {
+    const NAME: &'static str = "pcm-json";
+
+    fn signs(message: &Value) -> bool {
+        let kind = json::text(message, "type");
+        matches!(kind, Some("partial" | "final")) && json::text(message, "text").is_some()
+    }
+
     fn check(&self) -> Result<(), String> {
         let refuse = |key: &str, why: &str| Err(format!("{key}: {why}"));
         if self.end_message.is_empty() {
@@ -215,9 +220,6 @@ impl Settings for PcmJson {
         }
         if self.final_quiet_s.is_some_and(|s| !(s.is_finite() && s > 0.0 && s < 86_400.0)) {
             return refuse("final_quiet_s", "must be a positive number of seconds");
-        }
-        if self.window_ms == Some(0) {
-            return refuse("window_ms", "must not be 0; leave it out where the server has no fixed window");
         }
         if self.evidence == Some(Evidence::Position) && self.position_field.is_none() {
             return refuse("evidence", "\"position\" needs position_field");
@@ -239,7 +241,7 @@ impl Settings for PcmJson {
 
 impl Dialect for PcmJson {
     fn name(&self) -> &'static str {
-        "pcm-json"
+        Self::NAME
     }
 
     fn evidence(&self) -> Evidence {
@@ -254,20 +256,12 @@ impl Dialect for PcmJson {
         if self.ready.is_empty() { Ready::OnOpen } else { Ready::OnMessage }
     }
 
-    fn window(&self) -> Option<Duration> {
-        self.window_ms.map(|ms| Duration::from_millis(ms.into()))
-    }
-
     fn final_quiet(&self) -> Option<Duration> {
         self.final_quiet_s.and_then(|s| Duration::try_from_secs_f64(s).ok())
     }
 
     fn prepare(&self, pcm: &Bytes, chunk_bytes: usize) -> Vec<Frame> {
-        let step = chunk_bytes.max(1);
-        (0..pcm.len())
-            .step_by(step)
-            .map(|at| Frame::Binary(pcm.slice(at..pcm.len().min(at + step))))
-            .collect()
+        slices(pcm, chunk_bytes)
     }
 
     fn session(&self, _start: &SessionStart) -> Box<dyn Session> {
@@ -379,15 +373,9 @@ impl Session for PcmJsonSession {
         if self.over {
             self.violations += 1; // nothing may follow the end
         }
-        let parsed = match message {
-            Incoming::Text(text) => serde_json::from_str::<Value>(text),
-            Incoming::Binary(bytes) => serde_json::from_slice::<Value>(bytes),
-        };
-        let message = match parsed {
-            Ok(value @ Value::Object(_)) => value,
-            Ok(_) => return Reading::signal(Signal::Protocol("a JSON message that is no object".to_owned())),
-            // The position of the fault, never the message itself: it may hold words of a call.
-            Err(e) => return Reading::signal(Signal::Protocol(format!("a message that is no JSON ({e})"))),
+        let message = match json::object(message) {
+            Ok(message) => message,
+            Err(signal) => return Reading::signal(signal),
         };
         if self.instance.is_none() {
             let name = self.settings.instance_field.as_ref().and_then(|f| f.find(&message)?.as_str());
@@ -395,6 +383,14 @@ impl Session for PcmJsonSession {
         }
         let position_ms = self.position(&message);
         let class = self.settings.class(&message);
+        // Without a type, text of another dialect would pass for ours; whoever named the field knows it is.
+        let untold = || {
+            self.settings.text_field.as_str() == "text" && self.settings.type_field.find(&message).is_none()
+        };
+        let unsure = class == Class::Unknown || untold();
+        if unsure && let alarm @ Signal::Protocol(_) = stranger(PcmJson::NAME, &message) {
+            return Reading::signal(alarm);
+        }
         let reading = match class {
             Class::Partial | Class::Final | Class::Done => self.text(&message, class),
             Class::Error => {

@@ -9,13 +9,32 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{Dialect, pcm_json::PcmJson};
+use crate::{
+    Dialect, Signal, funasr_2pass::Funasr2pass, openai_transcriptions::OpenAiTranscriptions,
+    pcm_json::PcmJson, sherpa_onnx::SherpaOnnx, vllm_realtime::VllmRealtime, vosk::Vosk,
+    whisper_live::WhisperLive,
+};
 
-/// Builds a dialect from its settings.
-type Build = fn(Value) -> Result<Arc<dyn Dialect>, String>;
+/// What the registry knows of a dialect.
+struct Entry {
+    /// Its name in config files.
+    name: &'static str,
+    /// Makes it from its settings.
+    build: fn(Value) -> Result<Arc<dyn Dialect>, String>,
+    /// Whether a message can only be one of its server's.
+    signs: fn(&Value) -> bool,
+}
 
-/// Every dialect: its name in config files and how it is built.
-const DIALECTS: &[(&str, Build)] = &[("pcm-json", build::<PcmJson>)];
+/// Every dialect, in the order in which messages are held against them.
+const DIALECTS: &[Entry] = &[
+    entry::<PcmJson>(),
+    entry::<VllmRealtime>(),
+    entry::<OpenAiTranscriptions>(),
+    entry::<SherpaOnnx>(),
+    entry::<WhisperLive>(),
+    entry::<Funasr2pass>(),
+    entry::<Vosk>(),
+];
 
 /// Why there is no dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -40,8 +59,21 @@ pub enum DialectError {
 
 /// A dialect's settings, which can be checked and then are the dialect.
 pub(crate) trait Settings: DeserializeOwned + Dialect + Sized + 'static {
+    /// The name in config files.
+    const NAME: &'static str;
+
     /// Refuses what a type cannot.
-    fn check(&self) -> Result<(), String>;
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether this message of a server can only be of this dialect, so that whoever meets it in another one
+    /// can be told. It may miss some, but must not take messages of others for its own.
+    fn signs(message: &Value) -> bool;
+}
+
+const fn entry<S: Settings>() -> Entry {
+    Entry { name: S::NAME, build: build::<S>, signs: S::signs }
 }
 
 fn build<S: Settings>(settings: Value) -> Result<Arc<dyn Dialect>, String> {
@@ -55,16 +87,33 @@ fn build<S: Settings>(settings: Value) -> Result<Arc<dyn Dialect>, String> {
 /// # Errors
 /// When the name is not known, a key is not known, or a value does not fit.
 pub fn dialect(name: &str, settings: Value) -> Result<Arc<dyn Dialect>, DialectError> {
-    let (name, build) = DIALECTS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
-        DialectError::Unknown { name: name.to_owned(), known: names().collect::<Vec<_>>().join(", ") }
+    let entry = DIALECTS.iter().find(|entry| entry.name == name).ok_or_else(|| DialectError::Unknown {
+        name: name.to_owned(),
+        known: names().collect::<Vec<_>>().join(", "),
     })?;
     let settings = if settings.is_null() { Value::Object(serde_json::Map::new()) } else { settings };
-    build(settings).map_err(|why| DialectError::Settings { name: (*name).to_owned(), why })
+    (entry.build)(settings).map_err(|why| DialectError::Settings { name: name.to_owned(), why })
 }
 
 /// The names of all dialects.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    DIALECTS.iter().map(|(name, _)| *name)
+    DIALECTS.iter().map(|entry| entry.name)
+}
+
+/// The dialect that a server's message gives away, if it does.
+#[must_use]
+pub fn looks_like(message: &Value) -> Option<&'static str> {
+    DIALECTS.iter().find(|entry| (entry.signs)(message)).map(|entry| entry.name)
+}
+
+/// What a message means that a session of `own` can make nothing of: the end, if it is of another dialect.
+pub(crate) fn stranger(own: &str, message: &Value) -> Signal {
+    match looks_like(message) {
+        Some(other) if other != own => {
+            Signal::Protocol(format!("the server looks like {other}: set server.dialect = \"{other}\""))
+        }
+        _ => Signal::None,
+    }
 }
 
 #[cfg(test)]

@@ -163,7 +163,8 @@ impl Transcript {
     }
 }
 
-fn join(all: &mut String, part: &str) {
+/// Appends with a blank between.
+pub(crate) fn join(all: &mut String, part: &str) {
     if part.is_empty() {
         return;
     }
@@ -173,12 +174,13 @@ fn join(all: &mut String, part: &str) {
     all.push_str(part);
 }
 
-fn count(text: &str) -> u32 {
+/// Characters.
+pub(crate) fn count(text: &str) -> u32 {
     u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
 }
 
 /// Characters of `old` that `new` does not begin with.
-fn taken_back(old: &str, new: &str) -> u32 {
+pub(crate) fn taken_back(old: &str, new: &str) -> u32 {
     if new.starts_with(old) {
         return 0; // the usual case, and the fast one
     }

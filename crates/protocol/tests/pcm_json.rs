@@ -69,9 +69,8 @@ mod tests {
             "text_field": "alternatives.0.transcript", "position_field": "end", "position_unit": "s",
             "segment_field": "start", "text_model": "segment", "instance_field": "meta.host",
             "start_message": "{\"rate\":16000}", "end_message": "EOS", "end_rule": "done",
-            "window_ms": 2_000, "final_quiet_s": 1.5,
+            "final_quiet_s": 1.5,
         }));
-        assert_eq!(dialect.window(), Some(Duration::from_secs(2)));
         assert_eq!(dialect.final_quiet(), Some(Duration::from_millis(1_500)));
         let mut s = dialect.session(&SessionStart::default());
         assert_eq!(s.opening(), [Frame::Text("{\"rate\":16000}".to_owned().into())]);
@@ -164,7 +163,6 @@ mod tests {
             (json!({ "end_rule": "done" }), "done"),
             (json!({ "segment_field": "start" }), "segment_field"),
             (json!({ "final_quiet_s": -1.0 }), "final_quiet_s"),
-            (json!({ "window_ms": 0 }), "window_ms"),
             (json!({ "evidence": "per_window" }), "evidence"),
             (json!({ "evidence": "position", "position_field": null }), "evidence"),
             (json!({ "text_field": "" }), "text_field"),
