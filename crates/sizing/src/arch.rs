@@ -107,7 +107,10 @@ impl Architecture {
     /// As [`Architecture::check`].
     pub fn kv_bytes_per_token(&self) -> Result<u64, SizingError> {
         self.check()?;
-        Ok(2 * u64::from(self.layers) * u64::from(self.kv_heads) * u64::from(self.head_dim) * self.dtype.bytes())
+        Ok(2 * u64::from(self.layers)
+            * u64::from(self.kv_heads)
+            * u64::from(self.head_dim)
+            * self.dtype.bytes())
     }
 
     /// The architecture that a model's `config.json` describes. Multimodal models keep their text stack in a table of its
@@ -194,11 +197,11 @@ fn text_stack(root: &Map<String, Value>) -> (String, Vec<&Map<String, Value>>) {
 }
 
 fn whole_number(key: &str, value: &Value) -> Result<u32, SizingError> {
-    value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| (1..=MOST * 10).contains(n)).ok_or_else(|| {
-        SizingError::BadKey {
+    value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| (1..=MOST * 10).contains(n)).ok_or_else(
+        || SizingError::BadKey {
             key: key.into(),
             value: value.to_string(),
             rule: "must be a whole number from 1 to 1000000",
-        }
-    })
+        },
+    )
 }

@@ -144,7 +144,10 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
         },
     ];
     rows.extend(per_stream(theory, seen, token, all_pools, n));
-    let overhead = seen.used_bytes.zip(all_pools).map(|(used, all)| (used - all * token) / n / GB - theory.card.weights_gb);
+    let overhead = seen
+        .used_bytes
+        .zip(all_pools)
+        .map(|(used, all)| (used - all * token) / n / GB - theory.card.weights_gb);
     rows.push(Row {
         figure: "overhead_gb",
         unit: "GB an instance",
@@ -172,7 +175,9 @@ fn per_stream(theory: &Theory, seen: &Seen, token: f64, all_pools: Option<f64>, 
     });
     let count = as_u64(seen.points.len());
     let note = match (&line, all_pools) {
-        (Some(_), _) => "slope of tokens in use over streams, by least squares over the load levels".to_owned(),
+        (Some(_), _) => {
+            "slope of tokens in use over streams, by least squares over the load levels".to_owned()
+        }
         (None, None) => "needs the pool of every instance".to_owned(),
         (None, Some(_)) => "needs at least three load levels without preemption".to_owned(),
     };
@@ -231,8 +236,8 @@ fn straight_line(points: &[(f64, f64)]) -> Option<Line> {
 /// Two-sided 95 % quantile of Student's t.
 pub(crate) fn student_95(freedom: usize) -> f64 {
     const TABLE: [f64; 20] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-        2.110, 2.101, 2.093, 2.086,
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+        2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     ];
     TABLE.get(freedom.saturating_sub(1)).copied().unwrap_or(1.96 + 2.5 / as_float(freedom.max(1)))
 }

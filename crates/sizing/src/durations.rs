@@ -54,8 +54,15 @@ impl Durations {
         };
         let mean_s = bins.iter().map(|b| b.0 * b.1).sum::<f64>() / calls;
         let variance = bins.iter().map(|b| (b.0 - mean_s).powi(2) * b.1).sum::<f64>() / calls;
-        let mut durations =
-            Self { name: name.into(), mean_s, cv: variance.sqrt() / mean_s, p95_s: longest_s, longest_s, calls, bins };
+        let mut durations = Self {
+            name: name.into(),
+            mean_s,
+            cv: variance.sqrt() / mean_s,
+            p95_s: longest_s,
+            longest_s,
+            calls,
+            bins,
+        };
         durations.p95_s = durations.at_share(0.95);
         Ok(durations)
     }
@@ -66,7 +73,8 @@ impl Durations {
     /// # Errors
     /// The first line that cannot be read, with its number.
     pub fn histogram(name: impl Into<String>, text: &str) -> Result<Self, SizingError> {
-        let bad = |line: usize, why: String| SizingError::Inconsistent(format!("histogram, line {line}: {why}"));
+        let bad =
+            |line: usize, why: String| SizingError::Inconsistent(format!("histogram, line {line}: {why}"));
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let mut lines = text.lines().enumerate().filter(|(_, line)| {
             let line = line.trim();

@@ -118,7 +118,11 @@ pub(crate) fn not_negative(what: &'static str, given: f64, most: f64) -> Result<
 
 /// A share above 0 and up to 1.
 pub(crate) fn share(what: &'static str, given: f64) -> Result<f64, SizingError> {
-    if given.is_finite() && given > 0.0 && given <= 1.0 { Ok(given) } else { Err(SizingError::NotAShare { what, given }) }
+    if given.is_finite() && given > 0.0 && given <= 1.0 {
+        Ok(given)
+    } else {
+        Err(SizingError::NotAShare { what, given })
+    }
 }
 
 /// A whole number of at least 1 that a float holds exactly.

@@ -48,7 +48,8 @@ pub fn how_many(card: &Card, need: &Need) -> Result<HowMany, SizingError> {
     let fits = |n: u32| all * card.memory_gb / f64::from(n) - fixed_gb > 1e-9;
     let by_memory = (1..=1_000).take_while(|&n| fits(n)).last().unwrap_or(0);
     let holds = |n: u32| {
-        supply(card, Topology::split(all, n), need.call_bytes).is_ok_and(|row| row.calls_all >= u64::from(need.calls))
+        supply(card, Topology::split(all, n), need.call_bytes)
+            .is_ok_and(|row| row.calls_all >= u64::from(need.calls))
     };
     // Pools hold whole calls, so a larger number may hold again what one below it does not: the first run counts.
     let fewest = (1..=by_memory).find(|&n| holds(n));
@@ -57,7 +58,11 @@ pub fn how_many(card: &Card, need: &Need) -> Result<HowMany, SizingError> {
         None => None,
         Some(each) => {
             let each = positive("calls of one instance within the latency limits", each, 1e9)?;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the range")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped to the range"
+            )]
             let least = (calls / each - 1e-9).ceil().clamp(1.0, f64::from(u32::MAX)) as u32;
             Some(least)
         }
@@ -69,9 +74,15 @@ pub fn how_many(card: &Card, need: &Need) -> Result<HowMany, SizingError> {
         n => format!("By memory alone (weights and overhead, {fixed_gb} GB each) at most {n} instances fit."),
     }];
     sentences.push(match by_kv {
-        None => format!("No number of instances on this card has pools for {} calls at their peak.", need.calls),
-        Some((few, many)) if few == many => format!("By KV, the pools hold {} calls with {few} instance(s).", need.calls),
-        Some((few, many)) => format!("By KV, the pools hold {} calls with {few} to {many} instances.", need.calls),
+        None => {
+            format!("No number of instances on this card has pools for {} calls at their peak.", need.calls)
+        }
+        Some((few, many)) if few == many => {
+            format!("By KV, the pools hold {} calls with {few} instance(s).", need.calls)
+        }
+        Some((few, many)) => {
+            format!("By KV, the pools hold {} calls with {few} to {many} instances.", need.calls)
+        }
     });
     sentences.push(match (need.latency_calls, by_latency) {
         (Some(each), Some(least)) => format!(

@@ -58,11 +58,16 @@ pub struct TapeKv {
 /// No call, or as [`call`].
 pub fn tape(session: &Session, token_bytes: u64, calls_s: &[f64]) -> Result<TapeKv, SizingError> {
     if calls_s.is_empty() {
-        return Err(SizingError::Nothing { what: "the tape holds no call", mend: "give at least one call length" });
+        return Err(SizingError::Nothing {
+            what: "the tape holds no call",
+            mend: "give at least one call length",
+        });
     }
-    let calls = calls_s.iter().map(|&call_s| call(session, token_bytes, call_s)).collect::<Result<Vec<_>, _>>()?;
+    let calls =
+        calls_s.iter().map(|&call_s| call(session, token_bytes, call_s)).collect::<Result<Vec<_>, _>>()?;
     let audio_s: f64 = calls_s.iter().sum();
-    let weighted = |bytes: fn(&CallKv) -> f64| calls.iter().map(|c| bytes(c) * c.tokens.call_s).sum::<f64>() / audio_s;
+    let weighted =
+        |bytes: fn(&CallKv) -> f64| calls.iter().map(|c| bytes(c) * c.tokens.call_s).sum::<f64>() / audio_s;
     Ok(TapeKv {
         calls: calls.len(),
         audio_s,

@@ -74,8 +74,12 @@ impl SizingPlan {
     /// # Errors
     /// As [`Architecture::check`].
     pub fn architecture(&self) -> Result<Architecture, SizingError> {
-        let architecture =
-            Architecture { layers: self.layers, kv_heads: self.kv_heads, head_dim: self.head_dim, dtype: self.dtype };
+        let architecture = Architecture {
+            layers: self.layers,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            dtype: self.dtype,
+        };
         architecture.check()?;
         Ok(architecture)
     }

@@ -162,7 +162,8 @@ impl Session {
         }
         if self.audio_tokens_per_s + self.text_tokens_per_s <= 0.0 {
             return Err(SizingError::Inconsistent(
-                "audio and text tokens per second are both 0: a call would need no memory; give at least one".into(),
+                "audio and text tokens per second are both 0: a call would need no memory; give at least one"
+                    .into(),
             ));
         }
         if self.model == SessionModel::Rolling && self.window_s.is_none() {
@@ -232,7 +233,9 @@ impl Session {
         let full = ((call_s + 1e-9) / window_s).floor();
         let rest = (call_s - full * window_s).max(0.0);
         let at_end = |most: bool| {
-            self.template_tokens + full * step(window_s, most) + if rest > 1e-9 { step(rest, most) } else { 0.0 }
+            self.template_tokens
+                + full * step(window_s, most)
+                + if rest > 1e-9 { step(rest, most) } else { 0.0 }
         };
         // During window j the tokens of the j windows before it are held.
         let area = step(window_s, false) * (window_s * full * (full - 1.0) / 2.0 + full * rest);
@@ -255,7 +258,9 @@ impl Session {
         self.check()?;
         let room = crate::error::count("max_model_len (tokens)", max_model_len)? - self.template_tokens;
         let text_most = match (self.window_s, self.window_text_most) {
-            (Some(window_s), Some(most)) => (most / window_s).max(self.text_tokens_per_s.min(most / window_s)),
+            (Some(window_s), Some(most)) => {
+                (most / window_s).max(self.text_tokens_per_s.min(most / window_s))
+            }
             _ => self.text_tokens_per_s,
         };
         let template = self.window_s.map_or(0.0, |window_s| self.window_template_tokens / window_s);

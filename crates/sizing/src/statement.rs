@@ -137,13 +137,15 @@ pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
             } else if still > 0.05 {
                 doubts.push(format!(
                     "{:.0} % of the calls of {} are longer than the longest that was played ({played} s).",
-                    100.0 * still, own.name
+                    100.0 * still,
+                    own.name
                 ));
             }
         }
         books.push((measured, own));
     }
-    let carried = books.iter().map(|(measured, calls)| carry(basis, measured, calls)).collect::<Result<Vec<_>, _>>()?;
+    let carried =
+        books.iter().map(|(measured, calls)| carry(basis, measured, calls)).collect::<Result<Vec<_>, _>>()?;
     let answers: Vec<bool> = match (&basis.own, carried.last()) {
         // Where the business told its own lengths, they decide.
         (Some(_), Some(own)) => own.enough.into_iter().collect(),
@@ -259,7 +261,9 @@ fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<String> {
         let (n, tape) = (measured.n_star, &measured.played.name);
         match measured.firmness {
             Firmness::Exact => {}
-            Firmness::AtLeast => doubts.push(format!("N* = {n} on {tape} is a lower bound: nothing above it failed.")),
+            Firmness::AtLeast => {
+                doubts.push(format!("N* = {n} on {tape} is a lower bound: nothing above it failed."))
+            }
             Firmness::Unknown => doubts.push(format!("How firm N* = {n} on {tape} is was not said.")),
         }
     }
@@ -303,7 +307,8 @@ fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<String> {
         doubts.push("N* with long calls was not measured; it may be lower, for a call's memory grows with its length.".into());
     }
     if basis.simulated {
-        doubts.push("N* was measured on the built-in engine: simulated, no promise about real servers.".into());
+        doubts
+            .push("N* was measured on the built-in engine: simulated, no promise about real servers.".into());
     }
     doubts
 }

@@ -170,7 +170,11 @@ pub fn supply(card: &Card, topology: Topology, call_bytes: f64) -> Result<Supply
 }
 
 /// The whole part of a number that is not below 0, with a hair's grace for products that fall just short.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped; the fraction is meant to go")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped; the fraction is meant to go"
+)]
 pub(crate) fn whole(x: f64) -> u64 {
     (x + 1e-9).floor().clamp(0.0, 1e15) as u64
 }

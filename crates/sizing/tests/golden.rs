@@ -144,7 +144,8 @@ fn a_config_json_is_read_where_the_text_stack_is() {
 
 #[test]
 fn a_config_json_without_its_keys_is_told_all_of_them() {
-    let error = Architecture::from_config_json(r#"{"text_config": {"num_hidden_layers": 28}}"#, None).unwrap_err();
+    let error =
+        Architecture::from_config_json(r#"{"text_config": {"num_hidden_layers": 28}}"#, None).unwrap_err();
     let words = error.to_string();
     for key in ["num_key_value_heads", "head_dim", "dtype", "text_config", "--kv-heads"] {
         assert!(words.contains(key), "{words}");
@@ -155,7 +156,10 @@ fn a_config_json_without_its_keys_is_told_all_of_them() {
         ("[1]", "not a JSON object"),
         (r#"{"num_hidden_layers": -1}"#, "num_hidden_layers"),
         (r#"{"num_hidden_layers": 2.5}"#, "2.5"),
-        (r#"{"num_hidden_layers": 2, "num_key_value_heads": 2, "hidden_size": 100, "num_attention_heads": 3}"#, "multiple"),
+        (
+            r#"{"num_hidden_layers": 2, "num_key_value_heads": 2, "hidden_size": 100, "num_attention_heads": 3}"#,
+            "multiple",
+        ),
         (r#"{"num_hidden_layers": 2, "num_key_value_heads": 2, "head_dim": 8, "dtype": "int3"}"#, "int3"),
         (r#"{"num_hidden_layers": 2, "num_key_value_heads": 2, "head_dim": 8, "dtype": 7}"#, "dtype"),
     ] {
@@ -172,7 +176,9 @@ fn impossible_figures_are_refused_by_name() {
         assert!(words(Session::plan().tokens(bad).unwrap_err()).contains("call length (s)"));
         let broken = Card { memory_gb: bad, ..card };
         assert!(words(broken.check().unwrap_err()).contains("memory of the card"));
-        assert!(words(Topology { cards: 1, instances: 1, share: bad }.check().unwrap_err()).contains("share"));
+        assert!(
+            words(Topology { cards: 1, instances: 1, share: bad }.check().unwrap_err()).contains("share")
+        );
         let need = Need { calls: 1, call_bytes: 1e6, share: 0.9, latency_calls: Some(bad) };
         assert!(words(how_many(&card, &need).unwrap_err()).contains("latency"));
     }
@@ -201,5 +207,10 @@ fn a_topology_reads_back_as_itself() {
         let topology: Topology = text.parse().unwrap();
         assert_eq!(topology.to_string(), text);
     }
-    assert!((supply(&Card::a40_qwen3_asr_0_6b(), "2*3x0.30".parse().unwrap(), GB).unwrap().pool_all_gb.unwrap() - 63.6).abs() < 1e-9);
+    assert!(
+        (supply(&Card::a40_qwen3_asr_0_6b(), "2*3x0.30".parse().unwrap(), GB).unwrap().pool_all_gb.unwrap()
+            - 63.6)
+            .abs()
+            < 1e-9
+    );
 }

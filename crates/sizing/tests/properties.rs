@@ -13,12 +13,14 @@ fn sessions() -> impl Strategy<Value = Session> {
         Just(Session::official_streaming()),
         Just(Session::whole_utterance())
     ];
-    (preset, 0.1..30.0, 0.0..15.0, prop::option::of(0.0..10.0)).prop_map(|(session, audio, text, answer_s)| Session {
-        audio_tokens_per_s: audio,
-        text_tokens_per_s: text,
-        answer_s,
-        ..session
-    })
+    (preset, 0.1..30.0, 0.0..15.0, prop::option::of(0.0..10.0)).prop_map(
+        |(session, audio, text, answer_s)| Session {
+            audio_tokens_per_s: audio,
+            text_tokens_per_s: text,
+            answer_s,
+            ..session
+        },
+    )
 }
 
 proptest! {

@@ -57,7 +57,11 @@ fn long_calls_take_the_n_star_of_the_long_tape() {
     assert_eq!(with.carried.iter().map(|c| c.n_star).collect::<Vec<_>>(), [42, 24, 24]);
     let without = state(&Basis { own: Some(own), ..basis(42) }).unwrap();
     assert_eq!(without.carried.last().unwrap().n_star, 42);
-    assert!(without.doubts.iter().any(|d| d.contains("20 % of the calls of our calls")), "{:?}", without.doubts);
+    assert!(
+        without.doubts.iter().any(|d| d.contains("20 % of the calls of our calls")),
+        "{:?}",
+        without.doubts
+    );
 }
 
 #[test]
@@ -67,7 +71,14 @@ fn every_doubt_is_said() {
     uncertain.simulated = true;
     uncertain.dealt_in_turn = true;
     let doubts = state(&uncertain).unwrap().doubts.join("\n");
-    for word in ["lower bound", "hard ceiling is unknown", "dealt out in turn", "arrive independently", "long calls", "simulated"] {
+    for word in [
+        "lower bound",
+        "hard ceiling is unknown",
+        "dealt out in turn",
+        "arrive independently",
+        "long calls",
+        "simulated",
+    ] {
         assert!(doubts.contains(word), "{word}: {doubts}");
     }
     let waiting = Basis { promise: Promise::ServiceLevel { share: 0.8, within_s: 20.0 }, ..basis(42) };
@@ -88,7 +99,9 @@ fn a_group_split_by_turns_blocks_more() {
 fn nonsense_is_refused() {
     let words = |basis: Basis| state(&basis).unwrap_err().to_string();
     assert!(words(basis(0)).contains("N* is 0"));
-    assert!(words(Basis { hard_ceiling: Some(20), ..basis(42) }).contains("hard ceiling (20) is below N* (42)"));
+    assert!(
+        words(Basis { hard_ceiling: Some(20), ..basis(42) }).contains("hard ceiling (20) is below N* (42)")
+    );
     assert!(words(basis(1)).contains("leaves no whole line"));
     for bad in [0.0, -0.1, 1.5, f64::NAN] {
         assert!(words(Basis { safety: bad, ..basis(42) }).contains("safety factor"));

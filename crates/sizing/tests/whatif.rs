@@ -3,7 +3,9 @@
 
 use tapedeck_engine_model::truth::{TapeCall, TruthRules, long_tape, play_tier, short_tape, true_capacity};
 use tapedeck_engine_model::{Faults, Params, SessionModel, SlowBatch, StepCost};
-use tapedeck_sizing::whatif::{Fit, Grade, Known, Ladder, PREDICTED, Prediction, Scenario, TierSeen, fit, predict};
+use tapedeck_sizing::whatif::{
+    Fit, Grade, Known, Ladder, PREDICTED, Prediction, Scenario, TierSeen, fit, predict,
+};
 use tapedeck_sizing::{Card, Topology, whatif};
 
 const TIERS: [u32; 9] = [3, 6, 12, 18, 24, 30, 36, 48, 60];
@@ -11,7 +13,10 @@ const TIERS: [u32; 9] = [3, 6, 12, 18, 24, 30, 36, 48, 60];
 /// The ladder that an engine shows. What is fitted is taken out of what is known.
 fn ladder(truth: &Params, tape: Vec<TapeCall>, rules: &TruthRules, tiers: &[u32]) -> Ladder {
     let seen = tiers.iter().map(|&n| TierSeen::played(&play_tier(truth, 3, &tape, rules, n, 11).unwrap()));
-    let n_star = tiers.iter().copied().take_while(|&n| play_tier(truth, 3, &tape, rules, n, 11).unwrap().stopped_by.is_none());
+    let n_star = tiers
+        .iter()
+        .copied()
+        .take_while(|&n| play_tier(truth, 3, &tape, rules, n, 11).unwrap().stopped_by.is_none());
     let mut params = truth.clone();
     params.step = StepCost::default();
     params.intake_ns = Params::default().intake_ns;
@@ -112,7 +117,10 @@ fn a_smaller_pool_is_predicted_to_stop_it() {
     let fitted = fit(&ladder, 1).unwrap();
     let smaller = scenario(3, 16.0 * 180.0);
     let prediction = predict(&ladder, &fitted, &smaller).unwrap();
-    assert_eq!(prediction.limited_by.map(|limit| limit.family()), Some(tapedeck_engine_model::truth::Family::Kv));
+    assert_eq!(
+        prediction.limited_by.map(|limit| limit.family()),
+        Some(tapedeck_engine_model::truth::Family::Kv)
+    );
     holds(&prediction, &Params { kv_blocks: 180, ..truth }, &ladder.tape, &ladder.rules);
 }
 
@@ -152,13 +160,16 @@ fn a_law_that_grows_with_age_is_reported_and_not_hidden() {
 #[test]
 fn batches_that_stumble_are_a_misfit_too() {
     let slow_batch = Some(SlowBatch { from: 5, to: 8, factor: 2.5 });
-    let fitted = fit(&short(&Params { faults: Faults { slow_batch, ..Faults::default() }, ..Params::demo() }), 1).unwrap();
+    let fitted =
+        fit(&short(&Params { faults: Faults { slow_batch, ..Faults::default() }, ..Params::demo() }), 1)
+            .unwrap();
     assert_ne!(fitted.grade, Grade::Good, "{:?}", fitted.sentences);
 }
 
 #[test]
 fn a_session_model_that_is_wrong_shows() {
-    let truth = Params { session: SessionModel::Rolling, template_tokens: 30, ..with_step(12_000, 1_500, 60) };
+    let truth =
+        Params { session: SessionModel::Rolling, template_tokens: 30, ..with_step(12_000, 1_500, 60) };
     let rules = TruthRules { warm_up_ms: 30_000, loops_few: 1, ..TruthRules::default() };
     let mut ladder = ladder(&truth, long_tape(), &rules, &[3, 12, 21, 30, 36]);
     ladder.known.params.session = SessionModel::Resident;

@@ -18,12 +18,12 @@ const COSTS: usize = 5;
 /// What is believed beforehand of each cost: its middle, and the factor that covers two thirds of engines. Wide, so that it
 /// matters only for a cost that the ladder does not tell apart from another.
 const BELIEFS: [(f64, f64); COSTS + 1] = [
-    (15e6, 3.0),   // base, ns
-    (2e6, 5.0),    // stream, ns
-    (100e3, 5.0),  // prompt token, ns
-    (400.0, 3.0),  // context token, ns
-    (15e6, 2.5),   // intake, ns
-    (60.0, 6.0),   // lag by age, ms per minute
+    (15e6, 3.0),  // base, ns
+    (2e6, 5.0),   // stream, ns
+    (100e3, 5.0), // prompt token, ns
+    (400.0, 3.0), // context token, ns
+    (15e6, 2.5),  // intake, ns
+    (60.0, 6.0),  // lag by age, ms per minute
 ];
 
 /// How far a perfect model may still be off: it plays by chance, and so did the ladder.
@@ -256,7 +256,13 @@ impl Minimum {
         self.jacobian
             .iter()
             .map(|column| {
-                column.iter().zip(&self.residuals).enumerate().filter(|(row, _)| keep(*row)).map(|(_, (j, r))| j * r).sum()
+                column
+                    .iter()
+                    .zip(&self.residuals)
+                    .enumerate()
+                    .filter(|(row, _)| keep(*row))
+                    .map(|(_, (j, r))| j * r)
+                    .sum()
             })
             .collect()
     }
@@ -345,7 +351,8 @@ fn settle(problem: &Problem<'_>, found: Minimum) -> Result<Minimum, TruthError> 
         let cloud: Vec<Vec<f64>> = (0..points)
             .map(|_| {
                 let z: Vec<f64> = (0..n).map(|_| draws.normal().clamp(-2.0, 2.0)).collect();
-                let off = spread.as_ref().map_or_else(|| z.iter().map(|z| 0.15 * z).collect(), |f| f.back(&z));
+                let off =
+                    spread.as_ref().map_or_else(|| z.iter().map(|z| 0.15 * z).collect(), |f| f.back(&z));
                 at.theta.iter().zip(off).map(|(t, o)| t + o.clamp(-0.7, 0.7)).collect()
             })
             .collect();
@@ -401,16 +408,23 @@ fn regress(centre: &[f64], thetas: &[&[f64]], played: &[Vec<f64>], raw: &[f64]) 
     for row in 0..rows {
         let y = |play: usize| played.get(play).and_then(|p| p.get(row)).copied().unwrap_or(0.0);
         let xy: Vec<f64> = (0..size)
-            .map(|i| x.iter().enumerate().map(|(play, line)| line.get(i).copied().unwrap_or(0.0) * y(play)).sum())
+            .map(|i| {
+                x.iter().enumerate().map(|(play, line)| line.get(i).copied().unwrap_or(0.0) * y(play)).sum()
+            })
             .collect();
         let coefficients = factored.solve(&xy);
         let rest: f64 = x
             .iter()
             .enumerate()
-            .map(|(play, line)| (y(play) - line.iter().zip(&coefficients).map(|(a, b)| a * b).sum::<f64>()).powi(2))
+            .map(|(play, line)| {
+                (y(play) - line.iter().zip(&coefficients).map(|(a, b)| a * b).sum::<f64>()).powi(2)
+            })
             .sum();
-        let (chance, weight) =
-            if row + beliefs < rows { (rest / freedom, 1.0 / (1.0 + rest / freedom).sqrt()) } else { (0.0, 1.0) };
+        let (chance, weight) = if row + beliefs < rows {
+            (rest / freedom, 1.0 / (1.0 + rest / freedom).sqrt())
+        } else {
+            (0.0, 1.0)
+        };
         if row + beliefs < rows {
             noise.push(chance * weight * weight);
         }
@@ -449,11 +463,16 @@ fn start(problem: &Problem<'_>, starts: usize, parameters: usize) -> Result<Vec<
     let mut candidates = vec![middle.clone()];
     for _ in 1..starts {
         candidates.push(
-            middle.iter().zip(BELIEFS).map(|(m, (_, factor))| m + 0.9 * draws.normal().clamp(-2.0, 2.0) * factor.ln()).collect(),
+            middle
+                .iter()
+                .zip(BELIEFS)
+                .map(|(m, (_, factor))| m + 0.9 * draws.normal().clamp(-2.0, 2.0) * factor.ln())
+                .collect(),
         );
     }
     let last = problem.tiers.len().saturating_sub(1);
-    let few: Vec<&TierSeen> = [0, last / 2, last].iter().filter_map(|&at| problem.tiers.get(at).copied()).collect();
+    let few: Vec<&TierSeen> =
+        [0, last / 2, last].iter().filter_map(|&at| problem.tiers.get(at).copied()).collect();
     let costs = in_parallel(&candidates, |theta| problem.residuals(theta, &few).map(|r| cost(&r)));
     let mut best = (f64::INFINITY, middle);
     for (theta, cost) in candidates.into_iter().zip(costs) {
@@ -500,7 +519,8 @@ pub fn fit(ladder: &Ladder, seed: u64) -> Result<Fit, SizingError> {
     let bias = Figure::ALL
         .into_iter()
         .filter_map(|figure| {
-            let values: Vec<f64> = ratios.iter().filter_map(|r| r.get(figure.place()).copied().flatten()).collect();
+            let values: Vec<f64> =
+                ratios.iter().filter_map(|r| r.get(figure.place()).copied().flatten()).collect();
             (!values.is_empty()).then(|| (figure, values.iter().sum::<f64>() / as_float(values.len())))
         })
         .collect::<Vec<_>>();
@@ -620,16 +640,20 @@ fn standard_errors(information: Option<&Factored>, scale: f64) -> [f64; COSTS] {
 }
 
 /// Would a lag that grows with the age of a call explain what the plain law cannot?
-fn by_age(problem: &Problem<'_>, plain: &Minimum, plain_error: f64) -> Result<Option<Alternative>, TruthError> {
+fn by_age(
+    problem: &Problem<'_>,
+    plain: &Minimum,
+    plain_error: f64,
+) -> Result<Option<Alternative>, TruthError> {
     let mut begin = plain.theta.clone();
     begin.push(BELIEFS.get(COSTS).map_or(0.0, |(middle, _)| middle.ln()));
     let found = search(problem, begin, 5)?;
     let played = problem.play(&found.theta, &problem.tiers)?;
-    let error = rms(
-        problem.tiers.iter().zip(&played).flat_map(|(tier, model)| log_ratios(tier, model)).flatten(),
-    );
+    let error =
+        rms(problem.tiers.iter().zip(&played).flat_map(|(tier, model)| log_ratios(tier, model)).flatten());
     let age = found.theta.get(COSTS).map_or(0.0, |t| t.exp());
-    Ok((plain_error > 0.08 && error < 0.7 * plain_error).then_some(Alternative { age_lag_ms_per_min: age, error }))
+    Ok((plain_error > 0.08 && error < 0.7 * plain_error)
+        .then_some(Alternative { age_lag_ms_per_min: age, error }))
 }
 
 fn say(fit: &Fit, ladder: &Ladder) -> Vec<String> {
@@ -643,10 +667,16 @@ fn say(fit: &Fit, ladder: &Ladder) -> Vec<String> {
     )];
     for (figure, bias) in fit.bias.iter().filter(|(_, bias)| bias.abs() > 0.12) {
         let side = if *bias > 0.0 { "above" } else { "below" };
-        all.push(format!("{} of the model lies {} {side} what was measured, on average over the tiers.", figure.name(), percent(bias.abs())));
+        all.push(format!(
+            "{} of the model lies {} {side} what was measured, on average over the tiers.",
+            figure.name(),
+            percent(bias.abs())
+        ));
     }
     if fit.grade == Grade::Poor {
-        all.push("The engine's costs follow another law than the model's: do not use the predictions.".into());
+        all.push(
+            "The engine's costs follow another law than the model's: do not use the predictions.".into(),
+        );
     }
     if let Some(alternative) = &fit.alternative {
         all.push(format!(
@@ -667,12 +697,19 @@ fn say(fit: &Fit, ladder: &Ladder) -> Vec<String> {
         (Some(ratio), Some(_)) if (ratio - 1.0).abs() > 0.15 => all.push(format!(
             "Calls take {ratio:.2} x the KV that the model takes; predictions use the measured figure."
         )),
-        (Some(_), None) => all.push("The pool was not known; it was fitted to the measured use of it.".into()),
-        (None, _) => all.push("No KV figures: predictions know no memory limit but the model's own reckoning.".into()),
+        (Some(_), None) => {
+            all.push("The pool was not known; it was fitted to the measured use of it.".into())
+        }
+        (None, _) => {
+            all.push("No KV figures: predictions know no memory limit but the model's own reckoning.".into())
+        }
         _ => {}
     }
     if let Some(spread) = fit.kv_spread.filter(|s| *s > 0.35) {
-        all.push(format!("The KV in use does not follow the model over the tiers (up to {:.0} % off).", 100.0 * spread));
+        all.push(format!(
+            "The KV in use does not follow the model over the tiers (up to {:.0} % off).",
+            100.0 * spread
+        ));
     }
     all
 }

@@ -94,7 +94,8 @@ impl TierSeen {
     /// Whether its latencies are the cost law's, and not those of a pool that overflows, of callers that gave up, or of an
     /// overload in which lag grows for as long as the tier lasts.
     pub(super) fn fits(&self) -> bool {
-        let overloaded = self.figures.get(Figure::RtfP95.place()).copied().flatten().is_some_and(|rtf| rtf > 1.0);
+        let overloaded =
+            self.figures.get(Figure::RtfP95.place()).copied().flatten().is_some_and(|rtf| rtf > 1.0);
         let preempted = self.preemptions.is_some_and(|n| n > 0.0);
         !self.broken && !preempted && !overloaded && self.figures.iter().any(Option::is_some)
     }
@@ -139,7 +140,10 @@ impl Ladder {
     /// Fewer than four, or a figure that is no positive number.
     pub(super) fn usable(&self) -> Result<Vec<&TierSeen>, SizingError> {
         if self.tape.is_empty() {
-            return Err(SizingError::Nothing { what: "the ladder has no tape", mend: "give the manifest that was played" });
+            return Err(SizingError::Nothing {
+                what: "the ladder has no tape",
+                mend: "give the manifest that was played",
+            });
         }
         crate::error::count("instances", self.instances)?;
         if let Some(pool) = self.known.pool_tokens {

@@ -87,7 +87,8 @@ impl Prediction {
     pub fn sentence(&self) -> String {
         let limited = self.limited_by.map_or_else(String::new, |limit| format!(", then limited by {limit}"));
         let at_least = if self.censored { ">= " } else { "" };
-        let beyond = if self.extrapolates { "; beyond the load that was measured on an instance" } else { "" };
+        let beyond =
+            if self.extrapolates { "; beyond the load that was measured on an instance" } else { "" };
         let poor = if self.grade == Grade::Poor { "; the fit is poor: do not use it" } else { "" };
         format!(
             "{}: N* = {at_least}{} ({} to {}){limited}; {}{beyond}{poor}",
@@ -113,7 +114,8 @@ pub fn pool_tokens(
     let tokens = match measured {
         Some((tokens, old)) => {
             old.check()?;
-            positive("KV pool (tokens)", tokens, 1e12)? + (new.share - old.share) * card.memory_gb * GB / token
+            positive("KV pool (tokens)", tokens, 1e12)?
+                + (new.share - old.share) * card.memory_gb * GB / token
         }
         None => theory,
     };
@@ -209,11 +211,7 @@ impl Deployment<'_> {
                 }
             }
         }
-        Ok(Found {
-            n_star: low * step,
-            limited_by: high.map(|(_, limit)| limit),
-            censored: high.is_none(),
-        })
+        Ok(Found { n_star: low * step, limited_by: high.map(|(_, limit)| limit), censored: high.is_none() })
     }
 }
 
@@ -235,7 +233,10 @@ pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Predic
     // Calls that take more KV than the model's fill the pool as if it were smaller.
     let ratio = fit.kv_ratio.unwrap_or(1.0);
     let pool = match (scenario.pool_tokens, ladder.known.pool_tokens) {
-        (Some(tokens), _) => positive("KV pool (tokens)", tokens, 1e12)? / if ladder.known.pool_tokens.is_some() { ratio } else { 1.0 },
+        (Some(tokens), _) => {
+            positive("KV pool (tokens)", tokens, 1e12)?
+                / if ladder.known.pool_tokens.is_some() { ratio } else { 1.0 }
+        }
         (None, Some(tokens)) => tokens / ratio,
         // Fitted with a pool of a million tokens: the ratio says how much smaller it is.
         (None, None) => fit.kv_ratio.map_or(1e9, |ratio| 1e6 / ratio),
@@ -285,7 +286,8 @@ pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Predic
         high: n(u32::max, 0),
         limited_by: best.limited_by,
         censored: best.censored,
-        extrapolates: f64::from(best.n_star) / f64::from(scenario.instances) > 1.2 * fit.highest / f64::from(ladder.instances),
+        extrapolates: f64::from(best.n_star) / f64::from(scenario.instances)
+            > 1.2 * fit.highest / f64::from(ladder.instances),
         fits: FITS,
         grade: fit.grade,
         kind: PREDICTED,

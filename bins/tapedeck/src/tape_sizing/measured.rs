@@ -1,0 +1,219 @@
+//! What a run directory tells: config, environment, steps, series.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tapedeck_cases::Config;
+use tapedeck_record::{Metric, Sample, SampleBody};
+use tapedeck_rundir::{CommittedStep, RunInfo, read_run};
+use tapedeck_sizing::{InstanceSeen, LoadPoint};
+use tapedeck_slo::Capacity;
+use tapedeck_tape::{Manifest, md5_hex};
+
+use super::read;
+use crate::common::Failure;
+
+/// A run, read.
+pub(super) struct Run {
+    pub(super) path: PathBuf,
+    pub(super) info: RunInfo,
+    /// Whole steps, each once, with its latest figures.
+    pub(super) steps: Vec<CommittedStep>,
+    pub(super) config: Config,
+    environment: Environment,
+    pub(super) capacity: Option<Capacity>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Environment {
+    server: Server,
+    instances: BTreeMap<String, Instance>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Server {
+    window_ms: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Instance {
+    kv_pool_tokens: Option<u64>,
+    kv_pool_source: Option<String>,
+    block_size: Option<u32>,
+    max_model_len: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct SeriesLine {
+    step: String,
+    #[serde(flatten)]
+    sample: Sample,
+}
+
+impl Run {
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let (info, committed) = read_run(path)?;
+        let mut steps: Vec<CommittedStep> = Vec::new();
+        for step in committed.into_iter().filter(|step| !step.partial) {
+            // A repetition takes the place of what it repeats.
+            steps.retain(|earlier| earlier.step != step.step);
+            steps.push(step);
+        }
+        let config = path.join("run.toml");
+        let config = Config::parse(&read(&config)?, &config)?;
+        let bad = |file: &str, why: String| Failure::Usage(format!("{}: {why}", path.join(file).display()));
+        let environment = match std::fs::read_to_string(path.join("environment.toml")) {
+            Ok(text) => {
+                toml::from_str(&text).map_err(|e| bad("environment.toml", e.message().to_string()))?
+            }
+            Err(_) => Environment::default(),
+        };
+        let capacity = match std::fs::read_to_string(path.join("capacity.json")) {
+            Ok(text) => Some(serde_json::from_str(&text).map_err(|e| bad("capacity.json", e.to_string()))?),
+            Err(_) => None,
+        };
+        Ok(Self { path: path.to_path_buf(), info, steps, config, environment, capacity })
+    }
+
+    /// N*, or why there is none.
+    pub(super) fn capacity(&self) -> Result<&Capacity, Failure> {
+        self.capacity.as_ref().ok_or_else(|| {
+            Failure::Usage(format!(
+                "{}: there is no capacity.json, so this run found no N*; run tc03, or give --n-star",
+                self.path.display()
+            ))
+        })
+    }
+
+    /// The manifest of what was played: the named one, else the config's. It must be the one that the run froze.
+    pub(super) fn manifest(&self, named: Option<&Path>) -> Result<Manifest, Failure> {
+        let path = named.unwrap_or(&self.config.tape.manifest);
+        let bytes = std::fs::read(path).map_err(|e| {
+            Failure::Usage(format!(
+                "cannot read the tape that the run played, {}: {e}; give --run-manifest FILE",
+                path.display()
+            ))
+        })?;
+        let manifest = Manifest::parse(&bytes, path).map_err(tapedeck_cases::CaseError::from)?;
+        let md5 = md5_hex(&bytes);
+        let played = self.info.tapes.values().chain(self.info.tapes.keys()).any(|word| *word == md5);
+        if !self.info.tapes.is_empty() && !played {
+            return Err(Failure::Usage(format!(
+                "{} is not the tape that the run played (its MD5 is {md5}); give --run-manifest FILE",
+                path.display()
+            )));
+        }
+        Ok(manifest)
+    }
+
+    pub(super) fn instances(&self) -> u32 {
+        let n = self.environment.instances.len().max(self.config.instances.len());
+        u32::try_from(n).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn window_ms(&self) -> Option<u32> {
+        self.environment.server.window_ms.or(self.config.server.window_ms)
+    }
+
+    pub(super) fn block_tokens(&self) -> Option<u32> {
+        self.environment.instances.values().find_map(|i| i.block_size)
+    }
+
+    pub(super) fn max_model_len(&self) -> Option<u32> {
+        self.environment.instances.values().find_map(|i| i.max_model_len)
+    }
+
+    /// Mean pool of an instance, tokens; empty unless every instance tells.
+    #[expect(clippy::cast_precision_loss, reason = "tokens of a pool")]
+    pub(super) fn pool_tokens(&self) -> Option<f64> {
+        let pools: Vec<u64> = self.environment.instances.values().filter_map(|i| i.kv_pool_tokens).collect();
+        let all = !pools.is_empty() && pools.len() == self.environment.instances.len();
+        all.then(|| pools.iter().sum::<u64>() as f64 / pools.len() as f64)
+    }
+
+    pub(super) fn instances_seen(&self) -> Vec<InstanceSeen> {
+        self.environment
+            .instances
+            .iter()
+            .map(|(name, i)| InstanceSeen {
+                name: name.clone(),
+                pool_tokens: i.kv_pool_tokens,
+                pool_source: i.kv_pool_source.clone(),
+            })
+            .collect()
+    }
+
+    /// The mean use of the pool in the window of each step, and the memory used on all cards at the lowest of them.
+    pub(super) fn series(&self) -> Result<(Vec<LoadPoint>, Option<f64>), Failure> {
+        let path = self.path.join("series.jsonl");
+        let file =
+            File::open(&path).map_err(|e| Failure::Usage(format!("cannot read {}: {e}", path.display())))?;
+        let windows: BTreeMap<&str, (f64, f64)> = self
+            .steps
+            .iter()
+            .map(|s| (s.step.as_str(), (s.report.window_from_s, s.report.window_to_s)))
+            .collect();
+        let mut kv: BTreeMap<String, (f64, u64)> = BTreeMap::new();
+        let mut memory: BTreeMap<String, BTreeMap<String, (f64, f64)>> = BTreeMap::new();
+        for (number, line) in BufReader::new(file).lines().enumerate() {
+            let bad = |why: String| Failure::Usage(format!("{}, line {}: {why}", path.display(), number + 1));
+            let line = line.map_err(|e| bad(e.to_string()))?;
+            let Ok(SeriesLine { step, sample }) = serde_json::from_str(&line) else {
+                return Err(bad("not a sample of this version".into()));
+            };
+            let Some(&(from, to)) = windows.get(step.as_str()) else { continue };
+            if !(from..=to).contains(&sample.at_s) {
+                continue;
+            }
+            match sample.body {
+                SampleBody::Engine(scrape) => {
+                    if let Some(used) = scrape.values.get(&Metric::KvPool) {
+                        let (sum, n) = kv.entry(step).or_default();
+                        *sum += used;
+                        *n += 1;
+                    }
+                }
+                SampleBody::Gpu(reading) => {
+                    if let Some(bytes) = reading.memory_used_bytes {
+                        let (sum, n) = memory.entry(step).or_default().entry(sample.source).or_default();
+                        #[expect(clippy::cast_precision_loss, reason = "bytes of a card")]
+                        let bytes = bytes as f64;
+                        *sum += bytes;
+                        *n += 1.0;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let healthy = |s: &&CommittedStep| {
+            s.report.preempt_delta.is_none_or(|n| n == 0.0) && s.report.cut_short.is_none()
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
+        let points = self
+            .steps
+            .iter()
+            .filter(healthy)
+            .filter(|s| s.report.streams > 0)
+            .filter_map(|s| {
+                let &(sum, n) = kv.get(&s.step)?;
+                Some(LoadPoint { streams: f64::from(s.report.streams), kv_mean: sum / n as f64, n })
+            })
+            .collect();
+        let lowest = self.steps.iter().min_by_key(|s| s.report.streams).map(|s| s.step.as_str());
+        let used = lowest
+            .and_then(|step| memory.get(step))
+            .map(|cards| cards.values().map(|(sum, n)| sum / n).sum::<f64>());
+        Ok((points, used))
+    }
+
+    /// Labels of the tapes that its steps played.
+    pub(super) fn tapes(&self) -> BTreeSet<&str> {
+        self.steps.iter().map(|s| s.report.tape.as_str()).collect()
+    }
+}
