@@ -97,16 +97,19 @@ pub struct TierEvidence<'a> {
     pub window_ms: Option<u32>,
     /// Silence appended to every call, milliseconds; above 0 the final counts from the end of speech.
     pub tail_silence_ms: u32,
-    /// Our own wake lateness over all chunks, p99, milliseconds; empty in a rehearsal or when not measured.
+    /// Our own wake lateness over all chunks, p99, milliseconds; empty under a paused clock or when not measured.
     pub wake_late_p99_ms: Option<f64>,
-    /// CPU the load generator used / cores of this machine, 0..1; empty in a rehearsal or when not measured.
+    /// CPU the load generator used / cores of this machine, 0..1; empty under a paused clock or when not measured.
     pub client_cpu_share: Option<f64>,
     /// Seconds from the last close until every instance was empty; empty where that cannot be known.
     pub drain_s: Option<f64>,
     /// Whether the drain succeeded; empty where that cannot be known.
     pub drained: Option<bool>,
-    /// Whether the figures come from the built-in engine under a paused clock.
+    /// Whether the figures come from a built-in engine, on whatever clock.
     pub simulated: bool,
+    /// Whether the clock was paused: nothing can then be said of our own lateness, and it is not judged. A built-in
+    /// engine over real sockets is simulated and not paused.
+    pub paused: bool,
     /// Whether the tier belongs to the refinement and not to the ladder itself.
     pub refinement: bool,
     /// Whether calls arrived at random (open load model) instead of streams that are always busy.
@@ -146,6 +149,7 @@ impl<'a> TierEvidence<'a> {
             drain_s: None,
             drained: None,
             simulated: false,
+            paused: false,
             refinement: false,
             open_arrivals: false,
             tiers_planned: 1,

@@ -76,7 +76,7 @@ impl Findings {
 
 /// Rule 1: were we ourselves in time?
 fn client_health(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Findings) {
-    if evidence.simulated {
+    if evidence.paused {
         out.notes.push("client health is not judged in a rehearsal".into());
         return;
     }

@@ -80,13 +80,18 @@ fn an_unmeasured_client_never_passes_silently() {
 fn a_rehearsal_has_empty_client_cells_and_is_not_invalid() {
     let tier = healthy();
     let mut rehearsed = tier.evidence();
-    rehearsed.simulated = true;
+    (rehearsed.simulated, rehearsed.paused) = (true, true);
     rehearsed.wake_late_p99_ms = Some(99.0);
     rehearsed.client_cpu_share = Some(1.0);
     let report = judge(&rehearsed, &limits());
     assert_eq!(report.verdict, Verdict::Pass, "{:?}", report.reasons);
     assert_eq!((report.wake_late_p99_ms, report.client_cpu_share), (None, None));
     assert!(report.simulated && report.notes.iter().any(|n| n.contains("rehearsal")));
+    // The same engine over real sockets is simulated too, but our own lateness is as real as the clock.
+    rehearsed.paused = false;
+    let report = judge(&rehearsed, &limits());
+    assert_eq!((report.verdict, report.simulated), (Verdict::Invalid, true));
+    assert_eq!((report.wake_late_p99_ms, report.client_cpu_share), (Some(99.0), Some(1.0)));
 }
 
 #[test]
