@@ -70,8 +70,10 @@ impl Reel {
     /// Frames a tape.
     ///
     /// # Errors
-    /// [`CaseError::Deck`] where it cannot be cut into chunks.
+    /// [`CaseError::Deck`] where it cannot be cut into chunks, [`CaseError::Config`] where a call is longer than
+    /// the server is known to survive.
     pub fn new(tape: Tape, dialect: &dyn Dialect, load: &LoadConfig) -> Result<Self, CaseError> {
+        survivable(&tape, dialect, load)?;
         let deck = Deck::new(
             dialect,
             Duration::from_millis(load.chunk_ms.into()),
@@ -85,6 +87,29 @@ impl Reel {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.tape.manifest.name
+    }
+}
+
+/// Refuses a tape with a call that may outgrow what the server survives: such a call would end the others too.
+fn survivable(tape: &Tape, dialect: &dyn Dialect, load: &LoadConfig) -> Result<(), ConfigError> {
+    let Some(longest) = dialect.longest_call() else { return Ok(()) };
+    let tail_ms = u64::from(load.tail_silence_ms);
+    let over = |ms: u64| Duration::from_millis(ms) > longest;
+    match tape.calls.iter().find(|call| over(u64::from(call.meta.duration_ms) + tail_ms)) {
+        None => Ok(()),
+        Some(call) => Err(ConfigError::Value {
+            key: "server.options".into(),
+            why: format!(
+                "call {} of {} lasts {} ms{}, but a session of {} longer than {} s may kill the engine for all; \
+                 raise the server's limit and the option that tells it, or play shorter calls",
+                call.meta.id,
+                tape.manifest.name,
+                call.meta.duration_ms,
+                if tail_ms > 0 { format!(" and {tail_ms} ms of silence") } else { String::new() },
+                dialect.name(),
+                longest.as_secs(),
+            ),
+        }),
     }
 }
 

@@ -16,7 +16,9 @@ use tapedeck_metrics::gpu::GpuSource;
 use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
 use tapedeck_rundir::RunDir;
 use tapedeck_tape::Tape;
-use tapedeck_transport::{Connector, Endpoint, GetLimits, NetConnector, NetOptions, Secret, TlsOptions};
+use tapedeck_transport::{
+    BoxFuture, Connector, Endpoint, GetLimits, NetConnector, NetOptions, Secret, TlsOptions,
+};
 use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
@@ -24,6 +26,7 @@ use crate::config::Config;
 use crate::control::shell;
 use crate::error::{CaseError, ConfigError};
 use crate::reel::{Reel, Role, load};
+use crate::shell::Told;
 
 /// The metric by which a built-in engine makes itself known.
 const SIMULATED: &str = "tapedeck_simulated";
@@ -36,6 +39,11 @@ pub trait Machine: Send + Sync + fmt::Debug {
     fn disk_free_bytes(&self, at: &Path) -> Option<u64>;
     /// Files and sockets that this process may hold open at once.
     fn max_open_files(&self) -> Option<u64>;
+    /// What a command of the config prints, given at most so long; nothing where no command is ever run.
+    fn ask<'a>(&'a self, command: &'a str, limit: Duration) -> BoxFuture<'a, Option<Told>> {
+        let _ = (command, limit);
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// The seams of one run.
@@ -82,22 +90,7 @@ impl World {
     /// A config value that cannot work, a tape that is not there or cannot be loaded, a certificate file that cannot
     /// be read.
     pub fn real(config: Config, needs: &[Role], interrupt: watch::Receiver<bool>) -> Result<Self, CaseError> {
-        let tls = TlsOptions {
-            extra_ca_file: config.server.ca_file.clone(),
-            danger_accept_invalid_certs: config.server.accept_any_certificate,
-        };
-        let timeout = seconds(config.load.timeouts.connect_s);
-        let connector = NetConnector::new(NetOptions { tls, timeout })
-            .map_err(|e| ConfigError::Value { key: "server.ca_file".into(), why: e.to_string() })?;
-        let seams = Seams {
-            connector: Arc::new(connector),
-            control: shell(&config),
-            gpus: Vec::new(),
-            client: Some(Arc::new(ProcSelf::default())),
-            machine: Arc::new(ThisMachine),
-            paused: false,
-            interrupt,
-        };
+        let seams = Seams::real(&config, interrupt)?;
         let tapes = load(&config, needs)?;
         Self::assemble(config, tapes, seams)
     }
@@ -106,10 +99,17 @@ impl World {
     ///
     /// # Errors
     /// As [`World::real`].
-    pub fn assemble(config: Config, tapes: BTreeMap<Role, Tape>, seams: Seams) -> Result<Self, CaseError> {
+    pub fn assemble(
+        mut config: Config,
+        tapes: BTreeMap<Role, Tape>,
+        seams: Seams,
+    ) -> Result<Self, CaseError> {
         config.check()?;
         let endpoint = endpoint("server.url", &config.server.url)?;
         let dialect = config.dialect()?;
+        // Where the config says nothing, the dialect may know its server's window.
+        let window = dialect.window().and_then(|window| u32::try_from(window.as_millis()).ok());
+        config.server.window_ms = config.server.window_ms.or(window);
         let mut reels = tapes
             .into_iter()
             .map(|(role, tape)| Ok((role, Reel::new(tape, dialect.as_ref(), &config.load)?)))
@@ -242,6 +242,32 @@ pub struct Seams {
     pub interrupt: watch::Receiver<bool>,
 }
 
+impl Seams {
+    /// Real sockets, this machine, and the GPUs as `[gpu]` says.
+    ///
+    /// # Errors
+    /// A certificate file that cannot be read, an address that is none.
+    pub fn real(config: &Config, interrupt: watch::Receiver<bool>) -> Result<Self, ConfigError> {
+        let tls = TlsOptions {
+            extra_ca_file: config.server.ca_file.clone(),
+            danger_accept_invalid_certs: config.server.accept_any_certificate,
+        };
+        let timeout = seconds(config.load.timeouts.connect_s);
+        let connector = NetConnector::new(NetOptions { tls, timeout })
+            .map_err(|e| ConfigError::Value { key: "server.ca_file".into(), why: e.to_string() })?;
+        let connector: Arc<dyn Connector> = Arc::new(connector);
+        Ok(Self {
+            control: shell(config),
+            gpus: config.gpu.sources(&connector)?,
+            connector,
+            client: Some(Arc::new(ProcSelf::default())),
+            machine: Arc::new(ThisMachine),
+            paused: false,
+            interrupt,
+        })
+    }
+}
+
 /// A checked number of seconds as a duration.
 pub(crate) fn seconds(s: f64) -> Duration {
     Duration::try_from_secs_f64(s).unwrap_or(Duration::ZERO)
@@ -277,5 +303,9 @@ impl Machine for ThisMachine {
     fn max_open_files(&self) -> Option<u64> {
         // Raising the soft limit to the hard one costs nothing and saves the user a ulimit.
         rlimit::increase_nofile_limit(u64::MAX).ok()
+    }
+
+    fn ask<'a>(&'a self, command: &'a str, limit: Duration) -> BoxFuture<'a, Option<Told>> {
+        Box::pin(async move { Some(crate::shell::run(command, limit).await) })
     }
 }

@@ -1,10 +1,12 @@
 //! One call, from connecting to the close.
 
+mod upload;
+
 use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
 use futures_util::StreamExt;
 use tapedeck_pace::Schedule;
-use tapedeck_protocol::{Incoming, Session, SessionStart};
+use tapedeck_protocol::{Incoming, Session, SessionStart, Wire};
 use tapedeck_record::{FinalKind, Outcome, OutcomeDetail, Texts, Trace};
 use tapedeck_transport::Io;
 use tokio::time::{Instant, Sleep, timeout, timeout_at};
@@ -65,6 +67,9 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     mut cut: Pin<&mut C>,
     mut sleep: Pin<&mut Sleep>,
 ) -> Played {
+    if stage.site.dialect.wire() == Wire::Http {
+        return upload::play(stage, turn, part, call, cut).await;
+    }
     let plan = &stage.plan;
     let c0 = Instant::now();
     let mut trace = blank(stage, turn, part, call, c0);
@@ -130,14 +135,7 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     trace.rtt_us = said.rtt_us;
     trace.wake_late_us = said.lateness.wake_late_us;
     trace.blocked_us = said.lateness.blocked_us;
-    // An error stays one: our lateness excuses no close and no refusal.
-    let late_us = trace.wake_late_us.iter().copied().max().unwrap_or(0);
-    let proves_something =
-        matches!(trace.outcome.outcome, Outcome::Ok | Outcome::TailLost | Outcome::EmptyFinal);
-    if proves_something && Duration::from_micros(late_us.into()) > plan.timeouts.client_late {
-        let words = format!("our sender woke {} ms late", late_us / 1000);
-        trace.outcome = OutcomeDetail::said(Outcome::ClientLate, None, &words);
-    }
+    own_up(&mut trace, plan.timeouts.client_late);
 
     let texts = if plan.keep_texts { said.session.texts() } else { Texts::default() };
     hang_up(said.ws, &mut *said.session, plan.timeouts.close).await;
@@ -172,6 +170,18 @@ fn blank(stage: &Stage, turn: Turn, part: &Part, call: &DeckCall, c0: Instant) -
         instance: None,
         violations: 0,
         outcome: OutcomeDetail::plain(Outcome::Cancelled),
+    }
+}
+
+/// A call that we were late for proves nothing about the server. An error stays one: our lateness excuses no
+/// close and no refusal.
+fn own_up(trace: &mut Trace, client_late: Duration) {
+    let late_us = trace.wake_late_us.iter().copied().max().unwrap_or(0);
+    let proves_something =
+        matches!(trace.outcome.outcome, Outcome::Ok | Outcome::TailLost | Outcome::EmptyFinal);
+    if proves_something && Duration::from_micros(late_us.into()) > client_late {
+        let words = format!("our sender woke {} ms late", late_us / 1000);
+        trace.outcome = OutcomeDetail::said(Outcome::ClientLate, None, &words);
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_tungstenite::{
         self, Message,
         error::{CapacityError, ProtocolError},
         handshake::client::generate_key,
-        protocol::{CloseFrame, WebSocketConfig},
+        protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
     },
 };
 
@@ -118,7 +118,10 @@ pub(crate) fn failure(signal: Signal) -> OutcomeDetail {
 pub(crate) fn closed(frame: Option<&CloseFrame>) -> OutcomeDetail {
     match frame {
         Some(frame) => {
-            OutcomeDetail::said(Outcome::ClosedEarly, Some(frame.code.into()), frame.reason.as_str())
+            // "Try again later" is how a full server hangs up.
+            let busy = frame.code == CloseCode::Again;
+            let outcome = if busy { Outcome::RefusedBusy } else { Outcome::ClosedEarly };
+            OutcomeDetail::said(outcome, Some(frame.code.into()), frame.reason.as_str())
         }
         None => OutcomeDetail::said(Outcome::ClosedEarly, None, "closed without a code"),
     }
@@ -143,7 +146,7 @@ pub(crate) fn broken(error: &tungstenite::Error) -> OutcomeDetail {
     }
 }
 
-fn not_connected(error: &ConnectError) -> OutcomeDetail {
+pub(crate) fn not_connected(error: &ConnectError) -> OutcomeDetail {
     let outcome = match error.kind() {
         ConnectErrorKind::TimedOut => Outcome::ConnectTimeout,
         ConnectErrorKind::Tls => Outcome::Tls,

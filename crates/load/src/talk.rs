@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Messages that are recorded of one call; a server that sends more breaks every protocol there is.
-const MAX_MESSAGES: usize = 100_000;
+pub(crate) const MAX_MESSAGES: usize = 100_000;
 
 /// How the conversation ended.
 #[derive(Debug)]

@@ -16,8 +16,8 @@
 //! # Ok::<(), tapedeck_transport::EndpointError>(())
 //! ```
 //!
-//! Read on in [`Endpoint`] (where to), [`Connector`] (how to get there), [`ConnectError`] (why not) and
-//! [`http_get`] (one bounded GET). Limits: no proxies, no HTTP/2, no redirects; nothing here knows what is
+//! Read on in [`Endpoint`] (where to), [`Connector`] (how to get there), [`ConnectError`] (why not),
+//! [`http_get`] (one bounded GET) and [`http_upload`] (a large body, an answer as it comes). Limits: no proxies, no HTTP/2, no redirects; nothing here knows what is
 //! said over a connection.
 
 mod connect;
@@ -27,6 +27,7 @@ mod io;
 mod net;
 mod secret;
 mod tls;
+mod upload;
 
 pub use connect::{BoxFuture, ConnectError, ConnectErrorKind, Connector};
 pub use endpoint::{Endpoint, EndpointError};
@@ -35,3 +36,4 @@ pub use io::Io;
 pub use net::{NetConnector, NetOptions};
 pub use secret::{Secret, SecretError};
 pub use tls::{TlsError, TlsOptions};
+pub use upload::{Answer, Upload, UploadError, http_upload};

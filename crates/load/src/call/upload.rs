@@ -1,0 +1,239 @@
+//! One call by store and forward: the whole of it is posted when it would have ended.
+//!
+//! Nothing is sent while the call is spoken, so every figure of it counts from the end. The trace says so: it has
+//! one entry of lateness and of back-pressure, for the one body, and no answer before it.
+
+use std::{pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use http::StatusCode;
+use tapedeck_pace::Schedule;
+use tapedeck_protocol::{Events, Frame, Incoming, Session, SessionStart, Signal};
+use tapedeck_record::{FinalKind, Message as Record, Outcome, OutcomeDetail, Texts, Trace};
+use tapedeck_transport::{Answer, Upload, UploadError, http_upload};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::{Stage, Turn, blank, judge, own_up};
+use crate::{
+    cast::Part,
+    deck::DeckCall,
+    open::{failure, not_connected},
+    site::Played,
+    talk::{Ending, MAX_MESSAGES, since},
+};
+
+/// Bytes of a refusal that are read for its words.
+const REFUSAL_BYTES: usize = 64 << 10;
+
+/// Plays one call; `cut` ends it at once.
+pub(super) async fn play<C: Future<Output = ()>>(
+    stage: &Stage,
+    turn: Turn,
+    part: &Part,
+    call: &DeckCall,
+    mut cut: Pin<&mut C>,
+) -> Played {
+    let plan = &stage.plan;
+    let c0 = Instant::now();
+    let mut trace = blank(stage, turn, part, call, c0);
+    // Somebody begins to speak; there is no session to wait for.
+    trace.c1_ns = Some(since(stage.origin, c0));
+    let start = SessionStart { stream: turn.stream, seq: turn.seq, audio: call.audio() };
+    let mut session = stage.site.dialect.session(&start);
+    let due = Schedule::new(c0, part.deck().chunk(), call.audio()).end();
+
+    let call_cut = || Ending::Failed(OutcomeDetail::plain(Outcome::Cancelled));
+    let spoken = tokio::select! {
+        biased;
+        () = cut.as_mut() => false,
+        () = sleep_until(due) => true,
+    };
+    let ending = if spoken {
+        let woke = Instant::now();
+        trace.wake_late_us.push(micros(woke.saturating_duration_since(due)));
+        let body = body(stage, turn, call, &mut *session);
+        let mut exchange = Exchange { stage, session: &mut *session, trace: &mut trace, woke };
+        tokio::select! {
+            biased;
+            () = cut.as_mut() => call_cut(),
+            ended = timeout_at(due + plan.timeouts.final_, exchange.all(body)) => match ended {
+                Ok(Ok(final_at)) => Ending::Complete { final_at: Some(final_at), kind: FinalKind::Marker },
+                Ok(Err(why)) => Ending::Failed(why),
+                Err(_) => Ending::Failed(OutcomeDetail::plain(Outcome::FinalTimeout)),
+            },
+        }
+    } else {
+        call_cut()
+    };
+
+    let (final_at, kind, outcome) = judge(ending, &*session);
+    trace.done_ns = since(stage.origin, Instant::now());
+    trace.final_ns = final_at.map(|at| since(stage.origin, at));
+    trace.final_kind = kind;
+    trace.outcome = outcome;
+    trace.violations = session.violations();
+    trace.instance = session.instance().map(str::to_owned);
+    own_up(&mut trace, plan.timeouts.client_late);
+    let texts = if plan.keep_texts { session.texts() } else { Texts::default() };
+    Played { trace, texts }
+}
+
+/// The opening, all chunks and the ending; no audio is copied.
+fn body(stage: &Stage, turn: Turn, call: &DeckCall, session: &mut dyn Session) -> Vec<Bytes> {
+    let plan = &stage.plan;
+    let own = plan.unique_per_session.then(|| {
+        let number = u64::from(turn.seq) * u64::from(plan.streams) + u64::from(turn.stream);
+        call.unique_first(&*stage.site.dialect, number)
+    });
+    let framed = |frame: Frame| match frame {
+        Frame::Text(text) => text.into_bytes(),
+        Frame::Binary(bytes) => bytes,
+    };
+    let mut body: Vec<Bytes> = session.opening().into_iter().map(framed).collect();
+    let first = body.len();
+    body.extend(call.frames().iter().cloned().map(Message::into_data));
+    if let (Some(Some(own)), Some(place)) = (own, body.get_mut(first)) {
+        *place = own.into_data();
+    }
+    body.extend(session.ending().into_iter().map(framed));
+    body
+}
+
+fn micros(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Question and answer.
+struct Exchange<'a> {
+    stage: &'a Stage,
+    session: &'a mut dyn Session,
+    trace: &'a mut Trace,
+    /// When we began.
+    woke: Instant,
+}
+
+impl Exchange<'_> {
+    /// Posts the body and reads the answer; returns when its end marker came.
+    async fn all(&mut self, body: Vec<Bytes>) -> Result<Instant, OutcomeDetail> {
+        let Stage { site, plan, .. } = self.stage;
+        let io = timeout(plan.timeouts.connect, site.connector.connect(&site.endpoint))
+            .await
+            .map_err(|_| OutcomeDetail::plain(Outcome::ConnectTimeout))?
+            .map_err(|e| not_connected(&e))?;
+        let upload = Upload { headers: site.dialect.upgrade().headers, body };
+        let mut answer =
+            http_upload(io, &site.endpoint, site.bearer.as_ref(), upload).await.map_err(|e| broken(&e))?;
+        if let Some(taken) = answer.body_taken() {
+            self.trace.blocked_us.push(micros(taken.saturating_duration_since(self.woke)));
+            self.trace.end_ns = Some(since(self.stage.origin, taken));
+        }
+        if !answer.status.is_success() {
+            return Err(self.refused(&mut answer).await);
+        }
+        let stream = answer.content_type.as_deref().unwrap_or_default().starts_with("text/event-stream");
+        if stream { self.events(&mut answer).await } else { self.whole(&mut answer).await }
+    }
+
+    async fn events(&mut self, answer: &mut Answer) -> Result<Instant, OutcomeDetail> {
+        let mut events = Events::default();
+        while let Some(piece) = self.next(answer).await? {
+            for data in events.push(&piece) {
+                if let Some(at) = self.read(Incoming::Text(&data))? {
+                    return Ok(at);
+                }
+            }
+            self.bounded(events.pending())?;
+        }
+        if let Some(data) = events.finish()
+            && let Some(at) = self.read(Incoming::Text(&data))?
+        {
+            return Ok(at);
+        }
+        Err(OutcomeDetail::said(Outcome::ClosedEarly, None, "the answer ended without its end marker"))
+    }
+
+    async fn whole(&mut self, answer: &mut Answer) -> Result<Instant, OutcomeDetail> {
+        let mut all = Vec::new();
+        while let Some(piece) = self.next(answer).await? {
+            all.extend_from_slice(&piece);
+            self.bounded(all.len())?;
+        }
+        self.read(Incoming::Binary(&all))?
+            .ok_or_else(|| OutcomeDetail::said(Outcome::Protocol, None, "an answer without a text"))
+    }
+
+    async fn next(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, OutcomeDetail> {
+        timeout(self.stage.plan.timeouts.idle, answer.next())
+            .await
+            .map_err(|_| OutcomeDetail::plain(Outcome::IdleTimeout))?
+            .map_err(|e| OutcomeDetail::said(Outcome::ClosedEarly, None, e.words()))
+    }
+
+    fn bounded(&self, bytes: usize) -> Result<(), OutcomeDetail> {
+        let most = self.stage.plan.max_message_bytes;
+        if bytes <= most {
+            return Ok(());
+        }
+        let words = format!("a message of {bytes} bytes, over the limit of {most}");
+        Err(OutcomeDetail::said(Outcome::Protocol, None, &words))
+    }
+
+    /// Takes in one message; returns when it came, if it is the end.
+    fn read(&mut self, message: Incoming<'_>) -> Result<Option<Instant>, OutcomeDetail> {
+        let now = Instant::now();
+        let reading = self.session.read(message);
+        if self.trace.messages.len() >= MAX_MESSAGES {
+            let words = format!("more than {MAX_MESSAGES} messages in one call");
+            return Err(OutcomeDetail::said(Outcome::Protocol, None, &words));
+        }
+        self.trace.messages.push(Record {
+            at_ns: since(self.stage.origin, now),
+            kind: reading.kind,
+            bytes: u32::try_from(message.len()).unwrap_or(u32::MAX),
+            chars: reading.chars,
+            revised: reading.revised,
+            position_ms: reading.position_ms,
+            window: reading.window,
+        });
+        match reading.signal {
+            Signal::None | Signal::Ready => Ok(None),
+            Signal::Final => Ok(Some(now)),
+            other => Err(failure(other)),
+        }
+    }
+
+    /// What a status other than success makes of the call, in the server's words.
+    async fn refused(&mut self, answer: &mut Answer) -> OutcomeDetail {
+        let status = answer.status;
+        let mut all = Vec::new();
+        while all.len() < REFUSAL_BYTES
+            && let Ok(Some(piece)) = self.next(answer).await
+        {
+            all.extend_from_slice(&piece);
+        }
+        let told = match self.session.read(Incoming::Binary(&all)).signal {
+            Signal::ServerError(words) | Signal::Busy(words) => Some(words),
+            _ => None,
+        };
+        let outcome = match status {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => Outcome::RefusedBusy,
+            _ if told.is_some() || status.is_server_error() => Outcome::ServerError,
+            // Nobody there who speaks the dialect.
+            _ => Outcome::Handshake,
+        };
+        let body = String::from_utf8_lossy(&all);
+        let words = told.as_deref().or(Some(body.trim()).filter(|w| !w.is_empty()));
+        let words = words.or(status.canonical_reason()).unwrap_or("no reason given");
+        OutcomeDetail::said(outcome, Some(status.as_u16()), words)
+    }
+}
+
+/// No answer at all.
+fn broken(error: &UploadError) -> OutcomeDetail {
+    let outcome = match error {
+        UploadError::Request { .. } => Outcome::Handshake,
+        UploadError::Broken { .. } => Outcome::ClosedEarly,
+    };
+    OutcomeDetail::said(outcome, None, error.words())
+}
