@@ -248,6 +248,19 @@ fn newest(root: &Path, case: &str) -> Result<PathBuf, Failure> {
     })
 }
 
+/// Refuses a case that needs N* before anything is made where it cannot have one.
+///
+/// # Errors
+/// [`Failure::Usage`], naming what to do.
+pub fn need_n_star(given: Option<u32>, common: &Common, case: &str) -> Result<(), Failure> {
+    if given.is_some() || common.has_run() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{case} needs N*: climb a ladder with `tc03` and name its folder with --into RUN_DIR, or give --n-star N"
+    )))
+}
+
 /// Prints a failure on standard error and turns the result into the process's exit code.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "the one place where a command says why it gave up")]

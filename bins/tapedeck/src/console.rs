@@ -1,11 +1,12 @@
 //! What a case shows on a terminal, in a log file or to another program.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tapedeck_cases::{Observer, Phase, Progress};
+use tapedeck_cases::{Decision, Observer, Phase, Progress};
 use tapedeck_slo::{Limit, LimitResult, Limits, Spread, TierReport, Verdict};
 
 /// How progress is shown.
@@ -160,6 +161,26 @@ impl Observer for Console {
             Show::Nothing => {}
         }
     }
+}
+
+/// How every case ends: what its decision is, whether it is simulated, how to go on, where the evidence is.
+#[must_use]
+pub fn last_lines(decision: Decision, simulated: bool, interrupted: bool, run: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    if interrupted {
+        lines.push(format!("Interrupted: go on with --resume {}", run.display()));
+    } else {
+        lines.push(match decision {
+            Decision::Yes => "Answer: yes".into(),
+            Decision::No => "Answer: no".into(),
+            Decision::Undecidable => "Answer: not decidable".into(),
+        });
+    }
+    if simulated {
+        lines.push("Simulated: measured on the built-in engine, not on your servers".into());
+    }
+    lines.push(format!("Evidence: {}", run.display()));
+    lines
 }
 
 /// One row of the table; what is unknown or does not apply is a dash.

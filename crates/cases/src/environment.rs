@@ -157,7 +157,7 @@ fn earlier_tapes(dir: &RunDir) -> BTreeMap<String, Tape> {
 }
 
 /// The KV pool as the page tells it; what the page leaves out, the instance's log may tell.
-async fn pool(world: &World, instance: &str, page: Option<PoolInfo>) -> Option<PoolInfo> {
+pub(crate) async fn pool(world: &World, instance: &str, page: Option<PoolInfo>) -> Option<PoolInfo> {
     let told = page.as_ref().is_some_and(|pool| pool.size_tokens.is_some());
     if told || !world.control.can(instance, Action::Log) {
         return page;

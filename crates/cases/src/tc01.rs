@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{
-    CallMeta, CallRecord, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Trace, WordCounts,
+    CallMeta, CallRecord, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Trace,
+    WordCounts,
 };
 use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, Words, score};
@@ -289,7 +290,8 @@ impl Line {
 
 impl Figures {
     fn of<'a>(calls: impl Iterator<Item = &'a CallRecord> + Clone) -> Self {
-        let few = |figure: fn(&CallRecord) -> Option<f64>| Few::of(calls.clone().filter_map(figure).collect());
+        let few =
+            |figure: fn(&CallRecord) -> Option<f64>| Few::of(calls.clone().filter_map(figure).collect());
         let rate = |counts: fn(&CallRecord) -> Option<WordCounts>| Rate::of(calls.clone().filter_map(counts));
         Self {
             rtf: few(|c| c.rtf),
@@ -452,6 +454,8 @@ mod tests {
     fn silent_calls_have_no_floor() {
         let silent = CallMeta { speech: SpeechMap::default(), ..meta(0, 30, 0) };
         let rules = Rules::new(Evidence::Position, Some(2000));
-        assert!(floors([&silent].into_iter(), Duration::from_millis(100), &rules, &Limits::default()).is_empty());
+        assert!(
+            floors([&silent].into_iter(), Duration::from_millis(100), &rules, &Limits::default()).is_empty()
+        );
     }
 }

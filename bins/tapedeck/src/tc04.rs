@@ -1,0 +1,115 @@
+//! `tc04`: words under load, on the command line.
+
+use clap::Parser;
+use tapedeck_cases::Role;
+use tapedeck_cases::tc04::{self, Answer, QualityPoint, Rise};
+use tapedeck_record::ExitCode;
+
+use crate::common::{Common, Failure, need_n_star};
+use crate::console::{Console, last_lines};
+
+/// Count word errors alone and under load: do more streams cost accuracy?
+#[derive(Debug, Parser)]
+#[command(
+    name = "tc04",
+    version,
+    after_help = "Examples:\n  tc04 --rehearse --n-star 39\n  tc04 --config site.toml --into results/tc03-20260101T080000Z\n\n\
+                  Exit codes: 0 no point is worse than one stream by more than the limit, 1 one is, \
+                  2 usage or config, 3 environment, 4 not decidable, 130 interrupted."
+)]
+pub struct Cli {
+    /// N*, where the run directory holds none
+    #[arg(long, value_name = "N")]
+    pub n_star: Option<u32>,
+    /// What every case understands.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// [`Failure`], with its exit code.
+pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    need_n_star(cli.n_star, &cli.common, "tc04")?;
+    let config = cli.common.config()?;
+    config.check()?;
+    let (answer, console) =
+        cli.common.carry_out(config, "tc04", &[Role::Labelled], async |world, dir, console| {
+            console.head(&world.config.slo);
+            tc04::run(world, dir, console, cli.n_star).await
+        })?;
+    if cli.common.json {
+        console.answer("tc04", &answer);
+    } else {
+        for line in summary(&answer) {
+            console.line(&line);
+        }
+    }
+    Ok(answer.decision.exit_code(answer.interrupted))
+}
+
+/// The last lines.
+#[must_use]
+pub fn summary(answer: &Answer) -> Vec<String> {
+    let simulated = if answer.simulated { "  [simulated]" } else { "" };
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "Words of {} under load; N* = {} ({}){simulated}",
+            answer.tape, answer.n_star.streams, answer.n_star.source
+        ),
+    ];
+    if let Some(baseline) = &answer.baseline {
+        for (name, rate) in [("WER", baseline.wer), ("CER", baseline.cer)] {
+            if let Some(rate) = rate {
+                lines.push(format!(
+                    "{name} of one stream: {:.2} % ({} errors in {} tokens, {} calls)",
+                    rate.rate * 100.0,
+                    rate.errors,
+                    rate.ref_tokens,
+                    rate.calls
+                ));
+            }
+        }
+    }
+    lines.push(
+        "streams  labelled      WER  rise of WER, points         rise of CER, points         lost".into(),
+    );
+    lines.extend(answer.points.iter().map(point));
+    lines.push(
+        "A rise is paired by call, with the 95 % interval of a bootstrap by call; below about 20 calls it is a guide"
+            .into(),
+    );
+    if let Some(clean) = answer.clean_up_to {
+        lines.push(format!(
+            "Alarm: beyond {} points; clean up to {clean} streams, so {} may be published",
+            answer.limit_points, answer.published
+        ));
+    }
+    lines.extend(last_lines(answer.decision, answer.simulated, answer.interrupted, &answer.run));
+    lines
+}
+
+fn point(p: &QualityPoint) -> String {
+    let rise = |r: Option<Rise>| {
+        r.map_or_else(
+            || "-".into(),
+            |r| format!("{:+.2} ({:+.2} to {:+.2}, {})", r.points, r.low, r.high, r.calls),
+        )
+    };
+    let alarm = match (p.alarm, p.sure) {
+        (true, true) => "  ALARM",
+        (true, false) => "  ALARM*",
+        (false, _) => "",
+    };
+    format!(
+        "{:>7} {:>9} {:>8}  {:<26}  {:<26}  {:>4}{alarm}",
+        p.streams,
+        p.labelled_streams,
+        p.rates.wer.map_or_else(|| "-".into(), |w| format!("{:.2} %", w.rate * 100.0)),
+        rise(p.wer_rise),
+        rise(p.cer_rise),
+        p.lost_calls,
+    )
+}

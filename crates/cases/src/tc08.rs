@@ -1,0 +1,119 @@
+//! TC-08: the middle tier once more. Does the same load give the same figures again?
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_rundir::RunDir;
+use tapedeck_slo::{Repeatability, TierReport, Verdict, repeatability};
+
+use crate::decision::Decision;
+use crate::error::CaseError;
+use crate::point::Point;
+use crate::progress::Observer;
+use crate::steps::Steps;
+use crate::world::World;
+use crate::{earlier, environment};
+
+/// The file that the answer is kept in.
+pub const FILE: &str = "tc08.json";
+
+/// What the repetition answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Answer {
+    /// Yes: nothing drifted, so draining between tiers is enough.
+    pub decision: Decision,
+    /// The tier that was repeated, streams.
+    pub streams: u32,
+    /// Name of the step that it is held against.
+    pub first_step: String,
+    /// Each figure, first and second time.
+    pub repeatability: Repeatability,
+    /// The tier as it was played first.
+    pub before: TierReport,
+    /// The repetition; empty where it did not come to its end.
+    pub after: Option<TierReport>,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
+    /// Where everything is written down.
+    #[serde(skip)]
+    pub run: PathBuf,
+}
+
+/// Plays the middle tier of the ladder in `dir` again, exactly as the ladder did; `streams` asks for another tier.
+///
+/// # Errors
+/// [`CaseError::Missing`] where the run holds no such tier, and whatever keeps a tier from being played.
+pub async fn run(
+    world: &World,
+    dir: &mut RunDir,
+    watch: &dyn Observer,
+    streams: Option<u32>,
+) -> Result<Answer, CaseError> {
+    let (first_step, before) = middle(dir, world.config.repeat.middle, streams)?;
+    environment::record(world, dir).await?;
+    let point = Point {
+        points_planned: u32::try_from(world.config.ladder.tiers.len()).unwrap_or(u32::MAX),
+        labels: vec!["repeat".into()],
+        ..Point::new(
+            format!("tc08-N{:03}", before.streams),
+            before.streams,
+            Point::loops(&world.config.load, before.streams),
+        )
+    };
+    let mut steps = Steps::new(world, dir, watch);
+    let after = steps.play(&point).await?;
+    let interrupted = steps.interrupted;
+    let none = || Repeatability { figures: Vec::new(), drift: None };
+    let compared =
+        after.as_ref().map_or_else(none, |a| repeatability(&before, a, &world.config.repeat.rules));
+    let answer = Answer {
+        decision: decide(&compared, after.as_ref()),
+        streams: before.streams,
+        first_step,
+        repeatability: compared,
+        before,
+        after,
+        simulated: world.simulated,
+        interrupted,
+        run: dir.path().to_path_buf(),
+    };
+    if !interrupted {
+        earlier::write(dir, FILE, &answer)?;
+    }
+    Ok(answer)
+}
+
+/// The tier to repeat: the one asked for, or the largest passing one up to `middle`, else the smallest passing one.
+fn middle(dir: &RunDir, middle: u32, asked: Option<u32>) -> Result<(String, TierReport), CaseError> {
+    let tiers: Vec<_> = earlier::ladder(dir).map(|s| (s.step.clone(), s.report.clone())).collect();
+    let found = match asked {
+        Some(n) => tiers.into_iter().find(|(_, t)| t.streams == n),
+        None => {
+            let mut passed: Vec<_> = tiers.into_iter().filter(|(_, t)| t.verdict == Verdict::Pass).collect();
+            passed.sort_by_key(|(_, t)| (t.streams > middle, t.streams.abs_diff(middle)));
+            passed.into_iter().next()
+        }
+    };
+    found.ok_or_else(|| CaseError::Missing {
+        what: match asked {
+            Some(n) => format!("the ladder holds no whole tier of {n} streams"),
+            None => "the ladder holds no tier that passed".into(),
+        },
+        run: dir.path().to_path_buf(),
+        mend: "climb the ladder first with `tc03 --into RUN_DIR`, or name a tier it holds with --streams N"
+            .into(),
+    })
+}
+
+/// A repetition that ended otherwise than the first time says nothing of drift if its figures are not known.
+fn decide(compared: &Repeatability, after: Option<&TierReport>) -> Decision {
+    let unsound = after.is_none_or(|a| matches!(a.verdict, Verdict::Invalid | Verdict::Unknown));
+    match compared.drift {
+        _ if unsound => Decision::Undecidable,
+        Some(true) => Decision::No,
+        Some(false) => Decision::Yes,
+        None => Decision::Undecidable,
+    }
+}
