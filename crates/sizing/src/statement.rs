@@ -233,7 +233,7 @@ fn sentences(basis: &Basis, carried: &Carried) -> Vec<String> {
         }
     };
     let mut all = vec![format!(
-        "With calls as on {} (mean {} s): {} lines (floor({} x N* = {})) carry {} Erlang, which is {} calls an hour, and {promise}.",
+        "Calls of {}, {} s on average: {} lines ({} x N* of {}, rounded down) carry {} Erlang, which is {} calls an hour, and {promise}.",
         carried.calls.name,
         tidy(carried.calls.mean_s),
         carried.lines,

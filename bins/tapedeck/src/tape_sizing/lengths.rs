@@ -48,7 +48,7 @@ impl Lengths {
                 .map_err(|e| Failure::Usage(format!("{}: {e}", path.display())));
         }
         if let Some(mean_s) = self.mean_s {
-            let name = "your own calls (only their mean is known)";
+            let name = "the given mean (spread not known, taken as exponential)";
             return Durations::of_mean(name, mean_s).map(Some).map_err(usage);
         }
         self.calls()?.map(|(name, calls)| Durations::of_calls(name, &calls).map_err(usage)).transpose()

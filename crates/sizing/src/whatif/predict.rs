@@ -136,8 +136,8 @@ struct Found {
     censored: bool,
 }
 
-/// A fit that the data allow, with chance of its own. Where the model's figures are off by so much on tiers left out, they are
-/// off by as much here: the limits move by that.
+/// A fit that the data allow, with chance of its own. As far as the model's figures are off on a usual tier left out,
+/// they are off here: the limits move by that.
 struct Drawn {
     theta: Vec<f64>,
     seed: u64,
@@ -150,7 +150,7 @@ impl Drawn {
         let z: Vec<f64> = fit.theta.iter().map(|_| draws.normal() * fit.scale).collect();
         let off = fit.information.as_ref().map_or_else(|| vec![0.0; z.len()], |f| f.back(&z));
         let theta = fit.theta.iter().zip(off).map(|(t, o)| t + o.clamp(-2.0, 2.0)).collect();
-        let limits = [(); 3].map(|()| (fit.error_left_out * draws.normal()).exp());
+        let limits = [(); 3].map(|()| (fit.usual_error * draws.normal()).exp());
         let pool = (fit.kv_error * draws.normal()).exp();
         Self { theta, seed: fit.seed.wrapping_add(number), limits, pool }
     }
