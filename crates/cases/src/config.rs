@@ -16,8 +16,11 @@ use tapedeck_sizing::SizingPlan;
 use tapedeck_slo::Limits;
 use tapedeck_transport::Secret;
 
+use crate::campaign::CampaignConfig;
 use crate::control::BalancerConfig;
+use crate::environment::EnvironmentConfig;
 use crate::error::ConfigError;
+use crate::gpu::GpuConfig;
 use crate::sections::{
     FootprintConfig, LongCallsConfig, QualityConfig, RepeatConfig, SingleConfig, are_shares,
 };
@@ -36,6 +39,10 @@ pub struct Config {
     pub instances: Vec<InstanceConfig>,
     /// What stands in front of them.
     pub balancer: BalancerConfig,
+    /// The GPUs under them.
+    pub gpu: GpuConfig,
+    /// What no server tells and the record of the environment should hold.
+    pub environment: EnvironmentConfig,
     /// Other ways to cut the GPUs into engines; for TC-07.
     pub topologies: Vec<TopologyConfig>,
     /// What is played: Tape-A.
@@ -70,6 +77,8 @@ pub struct Config {
     pub fault: FaultConfig,
     /// TC-07.
     pub topology: TopologyRules,
+    /// All cases together.
+    pub campaign: CampaignConfig,
     /// Where results go.
     pub run: RunConfig,
     /// Parameters of the built-in engine, read by `--rehearse` alone.
@@ -273,11 +282,13 @@ pub struct LadderConfig {
     pub tiers: Vec<u32>,
     /// Refine between the last passing and the first failing tier.
     pub refine: bool,
+    /// Restart the instances before each tier, where draining them is not enough.
+    pub restart_each_tier: bool,
 }
 
 impl Default for LadderConfig {
     fn default() -> Self {
-        Self { tiers: vec![3, 6, 12, 18, 24, 30, 36, 48, 60, 75, 90], refine: true }
+        Self { tiers: vec![3, 6, 12, 18, 24, 30, 36, 48, 60, 75, 90], refine: true, restart_each_tier: false }
     }
 }
 
@@ -393,6 +404,7 @@ impl Config {
             ("load.ping_s", self.load.ping_s),
             ("load.sample_s", self.load.sample_s),
             ("pool.draw_s", self.pool.draw_s),
+            ("environment.timeout_s", self.environment.timeout_s),
             ("load.timeouts.connect_s", self.load.timeouts.connect_s),
             ("load.timeouts.mute_s", self.load.timeouts.mute_s),
             ("load.timeouts.idle_s", self.load.timeouts.idle_s),
@@ -536,7 +548,7 @@ mod tests {
     fn what_decides_must_agree_and_the_rest_may_differ() {
         let config = parse("[load]\nramp_s = 0.1\n[rehearsal]\ninstances = 2\n").unwrap();
         let was = config.to_toml().unwrap();
-        let other = Config { ladder: LadderConfig { tiers: vec![1], refine: false }, ..config.clone() };
+        let other = Config { ladder: LadderConfig { tiers: vec![1], ..LadderConfig::default() }, ..config.clone() };
         assert_eq!(other.differs(&was), None);
         let mut slower = config.clone();
         slower.load.timeouts.final_s = 5.0;

@@ -1,25 +1,98 @@
 //! `environment.toml`: what was under test, as far as it can be found out from here.
+//!
+//! Pages, GPUs and tapes are asked; what none of them tells, the commands of `[environment]` do. Two figures are known
+//! only after the first load point and are added then: memory before any load, and how often the prefix cache hit.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_fleet::{Action, pool_from};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
-use tapedeck_transport::GetLimits;
+use tapedeck_slo::TierReport;
+use tapedeck_transport::{Connector, Endpoint, GetLimits, Secret, http_get};
 
 use crate::error::{CaseError, ConfigError};
-use crate::world::World;
+use crate::world::{World, seconds};
+
+/// Where it is kept in a run.
+const FILE: &str = "environment.toml";
+
+/// `[environment]`: what no server tells and the record of the environment should hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnvironmentConfig {
+    /// What stands in front of the instances, in words: kind, and how it deals out connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_balancer: Option<String>,
+    /// Limit of one command, seconds.
+    pub timeout_s: f64,
+    /// Commands by name, run through `sh -c` when a case begins; what they print is written down.
+    pub commands: BTreeMap<String, String>,
+}
+
+impl Default for EnvironmentConfig {
+    fn default() -> Self {
+        Self { load_balancer: None, timeout_s: 10.0, commands: BTreeMap::new() }
+    }
+}
 
 /// The environment of a run. What could not be found out is left out.
 #[derive(Debug, Serialize)]
 struct Environment {
     tapedeck: String,
     simulated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load_balancer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpus_unreadable: Option<String>,
     client: Client,
     server: Server,
     tapes: BTreeMap<String, Tape>,
     instances: BTreeMap<String, Instance>,
+    gpus: BTreeMap<String, Gpu>,
+    commands: BTreeMap<String, Answer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Measured>,
+}
+
+/// One GPU.
+#[derive(Debug, Serialize)]
+struct Gpu {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_total_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mig: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<String>,
+}
+
+/// What one command of the config told.
+#[derive(Debug, Serialize)]
+struct Answer {
+    command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// What is known after the first load point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Measured {
+    /// The load point.
+    step: String,
+    /// Prefix cache hits / look-ups while it ran, by instance, 0..1; about 0 where the cache is off.
+    #[serde(default)]
+    prefix_hit_rate: BTreeMap<String, f64>,
+    /// Memory in use before any load, by GPU.
+    #[serde(default)]
+    vram_before_load_bytes: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,6 +140,10 @@ struct Instance {
     prefix_caching: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_memory_utilization: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
 }
 
 impl Instance {
@@ -81,6 +158,25 @@ impl Instance {
             max_model_len: pool.max_model_len,
             prefix_caching: pool.prefix_caching,
             gpu_memory_utilization: pool.gpu_memory_utilization,
+            ..Self::default()
+        }
+    }
+
+    /// Adds what the engine's own pages say of version and model.
+    async fn ask(&mut self, connector: &dyn Connector, page: &Endpoint, bearer: Option<&Secret>, sglang: bool) {
+        let limits = GetLimits { timeout: Duration::from_secs(3), max_bytes: 1 << 20 };
+        let json = async |path: &str| -> Option<serde_json::Value> {
+            let answer = http_get(connector, &page.with_path(path), bearer, limits).await.ok()?;
+            answer.status.is_success().then(|| serde_json::from_slice(&answer.body).ok())?
+        };
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let version = json(if sglang { "/get_server_info" } else { "/version" }).await;
+        self.engine_version = version.and_then(|v| text(v.get("version")?));
+        let models = json("/v1/models").await;
+        if let Some(model) = models.as_ref().and_then(|m| m.get("data")?.get(0)) {
+            self.model = model.get("id").and_then(text);
+            let longest = model.get("max_model_len").and_then(serde_json::Value::as_u64);
+            self.max_model_len = self.max_model_len.or(longest);
         }
     }
 }
@@ -99,10 +195,13 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
                 let read =
                     scrape(&*world.connector, endpoint, bearer, instance.kind, GetLimits::default()).await;
                 match read {
-                    Ok(scraped) => Instance::of(
-                        kind,
-                        pool(world, &instance.name, scraped.understood.pool).await.as_ref(),
-                    ),
+                    Ok(scraped) => {
+                        let pool = pool(world, &instance.name, scraped.understood.pool).await;
+                        let mut known = Instance::of(kind, pool.as_ref());
+                        let sglang = instance.kind == EngineKind::Sglang;
+                        known.ask(&*world.connector, endpoint, bearer, sglang).await;
+                        known
+                    }
                     Err(e) => Instance { kind, unreadable: Some(e.to_string()), ..Instance::default() },
                 }
             }
@@ -120,9 +219,13 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
         };
         (tape.manifest.name.clone(), known)
     });
+    let earlier = Earlier::read(dir);
+    let (gpus, gpus_unreadable) = gpus(world).await;
     let environment = Environment {
         tapedeck: env!("CARGO_PKG_VERSION").into(),
         simulated: world.simulated,
+        load_balancer: world.config.environment.load_balancer.clone(),
+        gpus_unreadable,
         client: Client {
             os: std::env::consts::OS,
             arch: std::env::consts::ARCH,
@@ -136,24 +239,102 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
             window_ms: world.config.server.window_ms,
             certificate_checked: !world.config.server.accept_any_certificate,
         },
-        tapes: earlier_tapes(dir).into_iter().chain(tapes).collect(),
+        tapes: earlier.tapes.into_iter().chain(tapes).collect(),
         instances,
+        gpus,
+        commands: commands(world).await,
+        measured: earlier.measured,
     };
-    let toml = toml::to_string_pretty(&environment)
-        .map_err(|e| ConfigError::Value { key: "environment".into(), why: e.to_string() })?;
-    Ok(dir.write_file("environment.toml", toml.as_bytes())?)
+    write(dir, &environment)
 }
 
-/// The tapes that earlier cases of the same run wrote down.
-fn earlier_tapes(dir: &RunDir) -> BTreeMap<String, Tape> {
-    #[derive(Default, Deserialize)]
-    struct Known {
-        #[serde(default)]
-        tapes: BTreeMap<String, Tape>,
+/// Adds what is known after a load point; the first one of a run is kept.
+///
+/// # Errors
+/// Whatever the run directory refuses.
+pub(crate) fn measured(
+    world: &World,
+    dir: &RunDir,
+    step: &str,
+    report: &TierReport,
+) -> Result<(), CaseError> {
+    let text = std::fs::read_to_string(dir.path().join(FILE)).unwrap_or_default();
+    let Ok(mut known) = toml::from_str::<toml::Table>(&text) else { return Ok(()) };
+    if known.is_empty() || known.contains_key("measured") {
+        return Ok(());
     }
-    let text = std::fs::read_to_string(dir.path().join("environment.toml")).unwrap_or_default();
-    // A file that cannot be read is written anew.
-    toml::from_str::<Known>(&text).unwrap_or_default().tapes
+    let rates = report.instances.iter().filter_map(|(name, i)| Some((name.clone(), i.prefix_hit_rate?)));
+    let measured = Measured {
+        step: step.to_owned(),
+        prefix_hit_rate: rates.collect(),
+        vram_before_load_bytes: world.vram_baseline.get().cloned().unwrap_or_default(),
+    };
+    known.insert("measured".into(), toml::Value::try_from(&measured).map_err(refused)?);
+    write(dir, &known)
+}
+
+fn write(dir: &RunDir, what: &impl Serialize) -> Result<(), CaseError> {
+    let toml = toml::to_string_pretty(what).map_err(refused)?;
+    Ok(dir.write_file(FILE, toml.as_bytes())?)
+}
+
+fn refused(error: toml::ser::Error) -> ConfigError {
+    ConfigError::Value { key: "environment".into(), why: error.to_string() }
+}
+
+/// Every GPU that the sources tell of, and why a source told nothing.
+async fn gpus(world: &World) -> (BTreeMap<String, Gpu>, Option<String>) {
+    let (mut found, mut whys) = (BTreeMap::new(), Vec::new());
+    for source in &world.gpus {
+        match source.read().await {
+            Err(error) => whys.push(error.to_string()),
+            Ok(devices) => {
+                for device in devices {
+                    let gpu = Gpu {
+                        unreadable: device.why_unreadable().map(str::to_owned),
+                        name: device.name,
+                        driver: device.driver,
+                        memory_total_bytes: device.reading.memory_total_bytes,
+                        mig: device.mig,
+                    };
+                    found.entry(device.id).or_insert(gpu);
+                }
+            }
+        }
+    }
+    (found, (!whys.is_empty()).then(|| whys.join("; ")))
+}
+
+/// What the commands of the config tell, one after the other.
+async fn commands(world: &World) -> BTreeMap<String, Answer> {
+    let config = &world.config.environment;
+    let mut answers = BTreeMap::new();
+    for (name, command) in &config.commands {
+        // A rehearsal runs no command, and says nothing of what it would have told.
+        let Some(told) = world.machine.ask(command, seconds(config.timeout_s)).await else { continue };
+        let (output, error) = match told {
+            Ok(output) => (Some(output), None),
+            Err(error) => (None, Some(error)),
+        };
+        answers.insert(name.clone(), Answer { command: command.clone(), output, error });
+    }
+    answers
+}
+
+/// What earlier cases of the same run wrote down.
+#[derive(Default, Deserialize)]
+struct Earlier {
+    #[serde(default)]
+    tapes: BTreeMap<String, Tape>,
+    measured: Option<Measured>,
+}
+
+impl Earlier {
+    fn read(dir: &RunDir) -> Self {
+        let text = std::fs::read_to_string(dir.path().join(FILE)).unwrap_or_default();
+        // A file that cannot be read is written anew.
+        toml::from_str(&text).unwrap_or_default()
+    }
 }
 
 /// The KV pool as the page tells it; what the page leaves out, the instance's log may tell.

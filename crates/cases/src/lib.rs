@@ -17,6 +17,8 @@
 //! Read on in [`tc03`] (the ladder), [`steps`] and [`point`] (what every load point does), [`content`] (who plays
 //! what), [`earlier`] (what cases leave for each other), [`world`] (the seams) and [`config`]. No case knows whether it is rehearsed: the worlds differ in one constructor.
 
+pub mod arrivals;
+pub mod campaign;
 pub mod config;
 pub mod content;
 pub mod control;
@@ -24,11 +26,13 @@ pub mod decision;
 pub mod earlier;
 pub mod environment;
 pub mod error;
+pub mod gpu;
 pub mod point;
 pub mod pools;
 pub mod progress;
 pub mod reel;
 pub mod sections;
+pub mod shell;
 pub mod steps;
 pub mod tc01;
 pub mod tc02;

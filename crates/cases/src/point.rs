@@ -28,6 +28,7 @@ use tokio::time::sleep;
 use crate::config::LoadConfig;
 use crate::content::Content;
 use crate::control::recover;
+use crate::environment;
 use crate::error::CaseError;
 use crate::progress::{Observer, Phase, Progress};
 use crate::words;
@@ -172,6 +173,7 @@ pub async fn play(
         note(world, dir, step, what, Some(&format!("{:.1} s {}", drain.seconds, drain.why)))?;
     }
     dir.commit(tally.writer, report.clone(), partial)?;
+    environment::measured(world, dir, step, &report)?;
     if down.is_some() || drained.as_ref().is_some_and(|d| d.drained == Some(false)) {
         recover(world, dir, step, watch).await?;
     }
@@ -561,6 +563,7 @@ impl<'a> Tally<'a> {
             drain_s: drained.filter(|d| d.drained == Some(true)).map(|d| d.seconds),
             drained: drained.and_then(|d| d.drained),
             simulated: world.simulated,
+            paused: world.paused,
             refinement: point.refinement,
             tiers_planned: point.points_planned,
             abort: self.abort.clone(),

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{Capacity, CapacityState, TierReport, capacity, ladder_should_stop, next_refinement};
+use tapedeck_slo::{
+    Capacity, CapacityState, TierReport, capacity, ladder_should_stop, next_refinement, settle,
+};
 
 use crate::config::Config;
 use crate::earlier;
 use crate::environment;
+use crate::control::restart;
 use crate::error::CaseError;
 use crate::point::Point;
 use crate::progress::Observer;
@@ -61,7 +64,9 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
     let mut ladder = Ladder { steps: Steps::new(world, dir, watch), tiers: Vec::new() };
     ladder.climb().await?;
     ladder.refine().await?;
-    let Ladder { tiers, steps: Steps { interrupted, .. } } = ladder;
+    let Ladder { mut tiers, steps: Steps { interrupted, .. } } = ladder;
+    // All tests of stationarity are known by now, so that they can share their error rate as they should.
+    settle(&mut tiers, &world.config.slo);
     let answer = Answer {
         capacity: capacity(&tiers, &world.config.slo),
         tiers,
@@ -116,7 +121,17 @@ impl Ladder<'_> {
             points_planned: u32::try_from(ladder.tiers.len()).unwrap_or(u32::MAX),
             ..Point::new(format!("N{streams:03}"), streams, Point::loops(load, streams))
         };
+        if ladder.restart_each_tier && self.steps.dir.finished(&point.step).is_none() {
+            self.restart(&point.step).await?;
+        }
         self.tiers.extend(self.steps.play(&point).await?);
         Ok(())
+    }
+
+    /// Restarts every instance; a ladder that was asked to and cannot would answer another question.
+    async fn restart(&mut self, step: &str) -> Result<(), CaseError> {
+        let Steps { world, dir, watch, .. } = &mut self.steps;
+        let restarted = restart(world, dir, step, &world.instances, *watch).await?;
+        restarted.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
     }
 }

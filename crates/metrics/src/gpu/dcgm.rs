@@ -63,7 +63,9 @@ pub fn from_dcgm_page(page: &Page) -> Result<Vec<GpuDevice>, GpuError> {
 
 fn one(id: String, series: &[&Series]) -> GpuDevice {
     let mut gpu = GpuDevice { id, ..GpuDevice::default() };
-    gpu.name = series.iter().find_map(|one| one.label("modelName").map(str::to_owned));
+    let label = |name: &str| series.iter().find_map(|one| one.label(name).map(str::to_owned));
+    gpu.name = label("modelName");
+    gpu.driver = label("DCGM_FI_DRIVER_VERSION");
     let sliced = series.iter().any(|one| one.label("GPU_I_ID").is_some_and(|slice| !slice.is_empty()));
     gpu.mig = sliced.then_some(true);
     // The whole GPU's own series, or the sum over its MIG slices where `add` says that a sum means something.
@@ -131,7 +133,7 @@ mod tests {
     fn a_page_of_the_exporter_is_read() {
         let page = parse(
             "# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n\
-             DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-1\",modelName=\"NVIDIA A40\"} 37\n\
+             DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-1\",modelName=\"NVIDIA A40\",DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 37\n\
              DCGM_FI_DEV_FB_USED{gpu=\"0\",UUID=\"GPU-1\"} 1000\nDCGM_FI_DEV_FB_FREE{gpu=\"0\",UUID=\"GPU-1\"} 3000\n\
              DCGM_FI_DEV_FB_RESERVED{gpu=\"0\",UUID=\"GPU-1\"} 96\nDCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"GPU-1\"} 61.2\n\
              DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",UUID=\"GPU-1\"} 44\nDCGM_FI_DEV_SM_CLOCK{gpu=\"0\",UUID=\"GPU-1\"} 9223372036854775794\n\
@@ -140,6 +142,7 @@ mod tests {
         let gpus = from_dcgm_page(&page).unwrap();
         let [gpu] = gpus.as_slice() else { panic!("{gpus:?}") };
         assert_eq!((gpu.id.as_str(), gpu.name.as_deref()), ("GPU-1", Some("NVIDIA A40")));
+        assert_eq!(gpu.driver.as_deref(), Some("550.54.15"));
         assert_eq!((gpu.reading.utilisation, gpu.reading.power_w), (Some(0.37), Some(61.2)));
         assert_eq!(gpu.reading.memory_used_bytes, Some(1000 << 20));
         assert_eq!(gpu.reading.memory_total_bytes, Some(4096 << 20));

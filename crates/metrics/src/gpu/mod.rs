@@ -24,6 +24,8 @@ pub struct GpuDevice {
     pub id: String,
     /// Product name.
     pub name: Option<String>,
+    /// Version of the driver that it runs under.
+    pub driver: Option<String>,
     /// Whether it is cut into MIG slices; utilisation is then not told.
     pub mig: Option<bool>,
     /// What it told.

@@ -51,10 +51,12 @@ impl Nvml {
         if count == 0 {
             return Err(GpuError::Absent("the driver knows no GPU".into()));
         }
+        let driver = loaded.sys_driver_version().ok();
         let gpus = (0..count).map(|index| {
             let id = || ids.get(&index).cloned().unwrap_or_else(|| format!("gpu{index}"));
             let read = loaded.device_by_index(index).and_then(|device| read_device(&device, id()));
-            read.unwrap_or_else(|error| GpuDevice::unreadable(id(), &error.to_string()))
+            let gpu = read.unwrap_or_else(|error| GpuDevice::unreadable(id(), &error.to_string()));
+            GpuDevice { driver: driver.clone(), ..gpu }
         });
         let gpus: Vec<GpuDevice> = gpus.collect();
         ids.extend((0..count).zip(gpus.iter().map(|gpu| gpu.id.clone())));

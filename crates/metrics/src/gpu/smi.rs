@@ -11,7 +11,7 @@ use super::{GpuDevice, GpuError, GpuSource, throttle_names};
 use crate::pool::to_whole;
 
 /// The command that tells everything this room can use.
-pub const SMI_COMMAND: &str = "nvidia-smi --query-gpu=index,uuid,name,utilization.gpu,memory.used,memory.total,power.draw,\
+pub const SMI_COMMAND: &str = "nvidia-smi --query-gpu=index,uuid,name,driver_version,utilization.gpu,memory.used,memory.total,power.draw,\
 temperature.gpu,clocks.sm,clocks_throttle_reasons.active,mig.mode.current --format=csv";
 
 /// Runs a command and reads its CSV.
@@ -122,6 +122,7 @@ fn row(header: &[&str], cells: &[&str]) -> GpuDevice {
     let index = text(&["index"]).unwrap_or_default();
     gpu.id = text(&["uuid", "gpu_uuid"]).unwrap_or_else(|| format!("gpu{index}"));
     gpu.name = text(&["name", "gpu_name"]);
+    gpu.driver = text(&["driver_version"]);
     gpu.mig = text(&["mig.mode.current"]).and_then(|mode| match mode.as_str() {
         "Enabled" => Some(true),
         "Disabled" => Some(false),
@@ -189,10 +190,10 @@ mod tests {
 
     #[test]
     fn everything_is_read_with_and_without_units() {
-        let with = "index, uuid, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W], \
+        let with = "index, uuid, name, driver_version, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W], \
                     temperature.gpu, clocks.current.sm [MHz], clocks_throttle_reasons.active, mig.mode.current\n\
-                    0, GPU-1, NVIDIA A40, 35 %, 1024 MiB, 46068 MiB, 61.20 W, 44, 1740 MHz, 0x0000000000000004, Disabled\n\
-                    1, GPU-2, NVIDIA A40, 0 %, 3 MiB, 46068 MiB, 20.00 W, 30, 210 MHz, 0x0000000000000001, [N/A]\n";
+                    0, GPU-1, NVIDIA A40, 550.54.15, 35 %, 1024 MiB, 46068 MiB, 61.20 W, 44, 1740 MHz, 0x0000000000000004, Disabled\n\
+                    1, GPU-2, NVIDIA A40, [N/A], 0 %, 3 MiB, 46068 MiB, 20.00 W, 30, 210 MHz, 0x0000000000000001, [N/A]\n";
         let without = with.replace(" %", "").replace(" MiB,", ",").replace(" W,", ",").replace(" MHz,", ",");
         assert_ne!(with, without);
         for text in [with, &without] {
@@ -203,6 +204,7 @@ mod tests {
                 (first.id.as_str(), first.name.as_deref(), first.mig),
                 ("GPU-1", Some("NVIDIA A40"), Some(false))
             );
+            assert_eq!((first.driver.as_deref(), gpus[1].driver.as_deref()), (Some("550.54.15"), None));
             assert_eq!((first.reading.utilisation, first.reading.power_w), (Some(0.35), Some(61.2)));
             assert_eq!(first.reading.memory_used_bytes, Some(1 << 30));
             assert_eq!((first.reading.temperature_c, first.reading.sm_clock_mhz), (Some(44.0), Some(1740.0)));
