@@ -1,0 +1,136 @@
+//! The answer: both N*, what may be published, what limits, how sure.
+
+use serde_json::Value;
+use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, capacity};
+
+use crate::doubt::Weight;
+use crate::read::Run;
+use crate::words::{Said, Word, number, say};
+
+/// What a run says about capacity, decided anew from its records.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// N* on Tape-A; empty where the run has no ladder or where it must not be stated.
+    pub short: Option<Capacity>,
+    /// N* with long calls, on Tape-B.
+    pub long: Option<Capacity>,
+    /// Why N* is not stated although there is a ladder.
+    pub withheld: Vec<Said>,
+    /// Whether the engines were the built-in ones; empty where nothing says so.
+    pub simulated: Option<bool>,
+}
+
+impl Answer {
+    /// Decides from the records of a run.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        let heavy = run.doubts.iter().filter(|d| d.weight == Weight::Withhold);
+        let withheld: Vec<Said> = heavy.map(|d| d.said.clone()).collect();
+        let tiers: Vec<TierReport> = run.ladder().into_iter().map(|s| s.report.clone()).collect();
+        // Without the run's own limits the safety factor is not known: the case's own file then has to say it.
+        let short = match &run.limits {
+            _ if tiers.is_empty() || !withheld.is_empty() => None,
+            Some(limits) => Some(capacity(&tiers, limits)),
+            None => {
+                let found = capacity(&tiers, &Limits::default());
+                run.capacity_file.clone().filter(|c| c.n_star == found.n_star && c.state == found.state)
+            }
+        };
+        let long = run.answers.get("tc03b").filter(|_| withheld.is_empty()).and_then(|answer| {
+            let written: Capacity = from(answer, "capacity")?;
+            let tiers: Vec<TierReport> = from(answer, "tiers")?;
+            let found = capacity(&tiers, run.limits.as_ref()?);
+            (found.n_star == written.n_star && found.published == written.published).then_some(found)
+        });
+        Self { short, long, withheld, simulated: run.simulated() }
+    }
+
+    /// What stops the ladder, in one sentence.
+    #[must_use]
+    pub fn limited(capacity: &Capacity) -> Said {
+        let limits: Vec<Said> = capacity.limited_by.iter().map(|l| limit_name(*l)).collect();
+        match (capacity.first_fail, limits.is_empty()) {
+            (Some(fail), false) => say!(Word::LimitedBy, Said::join(&limits, " and ", "、"), fail),
+            (Some(fail), true) => say!(Word::LimitedUnknown, fail),
+            (None, _) => say!(Word::NothingFailed),
+        }
+    }
+
+    /// How far the number can be trusted, a sentence a reason.
+    #[must_use]
+    pub fn sureness(&self, capacity: &Capacity) -> Vec<Said> {
+        let list = |tiers: &[u32]| tiers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let mut all = vec![match capacity.state {
+            CapacityState::Exact => say!(Word::SureExact),
+            CapacityState::None => say!(Word::SureNone),
+            CapacityState::AtLeastUnproven => say!(Word::SureUnproven),
+            CapacityState::Censored => say!(Word::SureCensored),
+            CapacityState::Undecided => say!(Word::SureUndecided),
+        }];
+        let near = |n: &&u32| Some(**n) == capacity.n_star || Some(**n) == capacity.first_fail;
+        let decisive: Vec<u32> = capacity.point_verdict_tiers.iter().filter(near).copied().collect();
+        if !decisive.is_empty() {
+            all.push(say!(Word::SurePoint, list(&decisive)));
+        } else if capacity.n_star.is_some() && capacity.first_fail.is_some() {
+            all.push(say!(Word::SureBoth));
+        }
+        if !capacity.undecided.is_empty() {
+            let tiers = capacity.undecided.iter().map(|(n, v)| format!("{n} ({})", v.name()));
+            all.push(say!(Word::SureGap, tiers.collect::<Vec<_>>().join(", ")));
+        }
+        if !capacity.non_monotonic.is_empty() {
+            all.push(say!(Word::SureNonMonotonic, list(&capacity.non_monotonic)));
+        }
+        if let Some(cap) = capacity.quality_cap {
+            all.push(say!(Word::SureQualityCap, cap));
+        }
+        all
+    }
+
+    /// Where the knee lies: what the highest passing and the first failing tier measured on the limit that broke.
+    #[must_use]
+    pub fn knee(run: &Run, capacity: &Capacity) -> Option<Said> {
+        let limit = *capacity.limited_by.first()?;
+        let value = |n: u32| {
+            let step = run.ladder().into_iter().find(|s| s.report.streams == n)?;
+            let result = step.report.limits.iter().find(|l| l.limit == limit)?;
+            Some((result.value?, result.threshold))
+        };
+        let (pass, fail) = (capacity.n_star?, capacity.first_fail?);
+        let ((low, _), (high, threshold)) = (value(pass)?, value(fail)?);
+        let said = [number(low), number(high), number(threshold)];
+        let [low, high, threshold] = said;
+        Some(say!(Word::Knee, limit_name(limit), low, pass, high, fail, threshold))
+    }
+}
+
+/// N* as it is displayed, in both languages.
+#[must_use]
+pub fn n_star(capacity: &Capacity) -> Said {
+    match (capacity.state, capacity.n_star) {
+        (CapacityState::Exact, Some(n)) => Said::from(n),
+        (CapacityState::AtLeastUnproven, Some(n)) => say!(Word::AtLeastUnproven, n),
+        (CapacityState::Censored, Some(n)) => say!(Word::AtLeastCensored, n),
+        (CapacityState::None, _) => say!(Word::NoneAtAll),
+        _ => say!(Word::Undecided),
+    }
+}
+
+/// A limit by its name for people.
+#[must_use]
+pub fn limit_name(limit: Limit) -> Said {
+    match limit {
+        Limit::Preemption => say!(Word::LimitPreemption),
+        Limit::KvPool => say!(Word::LimitKv),
+        Limit::Errors => say!(Word::LimitErrors),
+        Limit::Ttft => say!(Word::LimitTtft),
+        Limit::Rtf => say!(Word::LimitRtf),
+        Limit::Final => say!(Word::LimitFinal),
+        Limit::Vram => say!(Word::LimitVram),
+    }
+}
+
+/// A part of a case's answer, if it is there and can be read.
+pub(crate) fn from<T: serde::de::DeserializeOwned>(answer: &Value, key: &str) -> Option<T> {
+    serde_json::from_value(answer.get(key)?.clone()).ok()
+}

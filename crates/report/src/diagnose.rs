@@ -1,0 +1,170 @@
+//! For a failing tier: which part of the wait grew, what the engines said, and what to try next.
+
+use std::collections::BTreeMap;
+
+use tapedeck_record::{CallRecord, Outcome};
+use tapedeck_slo::{Limit, TierReport, Verdict};
+use tapedeck_stats::percentile;
+
+use crate::read::{Run, Step};
+use crate::symptoms::{Facts, Finding, symptoms};
+use crate::waits::{Growth, Part, growth};
+use crate::words::{Said, Word, number, say};
+
+/// A failing tier, looked into.
+#[derive(Debug)]
+pub struct Diagnosis<'a> {
+    /// The tier.
+    pub step: &'a Step,
+    /// The tier it is held against: the highest that passes, or the lowest there is.
+    pub calm: &'a Step,
+    /// Every part of the wait at both.
+    pub parts: Vec<Growth>,
+    /// The one that grew most.
+    pub grew: Option<Part>,
+    /// What the engines' counters say, a sentence each.
+    pub counters: Vec<Said>,
+    /// Symptoms with what to try.
+    pub findings: Vec<Finding>,
+}
+
+/// Looks into every tier of the ladder that does not pass (and into failing steps of other cases).
+#[must_use]
+pub fn diagnose(run: &Run) -> Vec<Diagnosis<'_>> {
+    let ladder = run.ladder();
+    let calm = calmest(&ladder);
+    let failing = run.steps.iter().filter(|s| !s.partial && s.report.verdict == Verdict::Fail);
+    failing
+        .filter_map(|step| {
+            let calm = calm.or_else(|| lowest(run)).filter(|c| c.name != step.name)?;
+            let (parts, grew) = growth(calm, step);
+            let facts = facts(run, calm, step);
+            Some(Diagnosis {
+                step,
+                calm,
+                parts,
+                grew,
+                counters: counters(step),
+                findings: symptoms(&facts),
+            })
+        })
+        .collect()
+}
+
+/// The lowest passing tier: the least disturbed by load.
+fn calmest<'a>(ladder: &[&'a Step]) -> Option<&'a Step> {
+    ladder.iter().find(|s| s.report.verdict == Verdict::Pass).or_else(|| ladder.first()).copied()
+}
+
+fn lowest(run: &Run) -> Option<&Step> {
+    run.steps.iter().filter(|s| !s.partial).min_by_key(|s| s.report.streams)
+}
+
+fn facts(run: &Run, calm: &Step, step: &Step) -> Facts {
+    let (r, c) = (&step.report, &calm.report);
+    let p95 = |s: &Option<tapedeck_slo::Spread>| s.as_ref().map(|s| s.p95.value);
+    let threshold = |limit: Limit| r.limits.iter().find(|l| l.limit == limit).map(|l| l.threshold);
+    let count = |o: Outcome| r.outcomes.get(&o).copied().unwrap_or(0);
+    let (cold_ttft_s, warm_ttft_s) = run.steps.first().map_or((None, None), cold_and_warm);
+    let below = run.ladder().into_iter().rev().find(|s| s.report.streams < r.streams);
+    let longest_s = step.figures().map(|c| c.audio_s).fold(0.0, f64::max);
+    Facts {
+        cold_ttft_s,
+        warm_ttft_s,
+        calm_ttft_s: p95(&c.ttft),
+        ttft_s: p95(&r.ttft),
+        ttft_limit_s: threshold(Limit::Ttft),
+        calm_stall_s: p95(&c.stall_max),
+        stall_s: p95(&r.stall_max),
+        rtf: p95(&r.rtf),
+        rtf_limit: threshold(Limit::Rtf),
+        throughput_below_per_h: below.and_then(|s| s.report.throughput_per_h),
+        throughput_per_h: r.throughput_per_h,
+        calm_final_s: p95(&c.final_latency),
+        final_s: p95(&r.final_latency),
+        final_limit_s: threshold(Limit::Final),
+        kv_pool: r.kv_pool_p95,
+        preempted: r.preempt_delta,
+        waiting: step.series.max_in_window("waiting_capacity"),
+        broken_output: r.violations + count(Outcome::Protocol) + count(Outcome::ServerError),
+        refused: count(Outcome::RefusedBusy),
+        wake_late_ms: r.wake_late_p99_ms,
+        wake_late_limit_ms: run.limits.as_ref().map(|l| l.wake_late_p99_ms),
+        connect_s: p95(&r.connect),
+        calm_connect_s: p95(&c.connect),
+        uneven: uneven(step),
+        throttle: r.gpu.as_ref().map(|g| g.throttle.clone()).unwrap_or_default(),
+        age_lag_s: r.age_slope_ms_per_min.map(|ms| ms / 1e3 * longest_s / 60.0),
+        quality_alarm: r.quality.as_ref().and_then(|q| q.alarm),
+        gpu_utilisation: r.gpu.as_ref().and_then(|g| g.utilisation_avg),
+    }
+}
+
+/// Median first text of each stream's first call, and of the same calls of the tape later, so that content does not
+/// look like a cold start.
+fn cold_and_warm(step: &Step) -> (Option<f64>, Option<f64>) {
+    let figure = |c: &&CallRecord| step.report.ttft_basis.of(c);
+    let (first, later): (Vec<&CallRecord>, Vec<&CallRecord>) = step.calls.iter().partition(|c| c.seq == 0);
+    let ids: Vec<u32> = first.iter().map(|c| c.call).collect();
+    let mut cold: Vec<f64> = first.iter().filter_map(figure).collect();
+    let mut warm: Vec<f64> = later.iter().filter(|c| ids.contains(&c.call)).filter_map(figure).collect();
+    (percentile(&mut cold, 0.5), percentile(&mut warm, 0.5))
+}
+
+/// First text p95 of the slowest instance / of the fastest, over instances with 20 calls at least.
+fn uneven(step: &Step) -> Option<f64> {
+    let mut by: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for call in step.figures() {
+        if let (Some(name), Some(value)) = (&call.instance, step.report.ttft_basis.of(call)) {
+            by.entry(name).or_default().push(value);
+        }
+    }
+    let p95: Vec<f64> =
+        by.into_values().filter(|v| v.len() >= 20).filter_map(|mut v| percentile(&mut v, 0.95)).collect();
+    let slow = p95.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let fast = p95.iter().copied().fold(f64::INFINITY, f64::min);
+    (p95.len() >= 2 && fast > 0.0).then(|| slow / fast)
+}
+
+fn counters(step: &Step) -> Vec<Said> {
+    let r: &TierReport = &step.report;
+    let mut all = Vec::new();
+    if let Some(kv) = r.kv_pool_p95 {
+        all.push(say!(Word::CounterKv, number(kv * 100.0)));
+    }
+    if let Some(preempted) = r.preempt_delta {
+        all.push(say!(Word::CounterPreempted, number(preempted)));
+    }
+    if let Some(waiting) = step.series.max_in_window("waiting_capacity") {
+        all.push(say!(Word::CounterWaiting, number(waiting)));
+    }
+    if let Some(running) = step.series.mean_in_window("running") {
+        all.push(say!(Word::CounterRunning, number(running)));
+    }
+    for (name, word) in [("ttft", Word::CounterTtft), ("queue", Word::CounterQueue), ("inference", Word::CounterInference)] {
+        if let Some((mean, count)) = step.series.gained(name).and_then(|g| Some((g.mean()?, g.count))) {
+            all.push(say!(word, number(mean), number(count)));
+        }
+    }
+    if let Some(utilisation) = r.gpu.as_ref().and_then(|g| g.utilisation_avg) {
+        all.push(say!(Word::CounterGpu, number(utilisation * 100.0)));
+    }
+    if all.is_empty() {
+        all.push(say!(Word::CounterNone));
+    }
+    all
+}
+
+/// A part of the wait by its name for people.
+#[must_use]
+pub fn part_name(part: Part) -> Said {
+    match part {
+        Part::Client => say!(Word::PartClient),
+        Part::Connect => say!(Word::PartConnect),
+        Part::BackPressure => say!(Word::PartBackPressure),
+        Part::Queue => say!(Word::PartQueue),
+        Part::Window => say!(Word::PartWindow),
+        Part::Inference => say!(Word::PartInference),
+        Part::Tail => say!(Word::PartTail),
+    }
+}

@@ -1,0 +1,175 @@
+//! What is wrong with a run directory, and what must not be said because of it.
+
+use tapedeck_record::CallRecord;
+use tapedeck_slo::{Limit, LimitVerdict, Verdict, capacity, ladder_row};
+use tapedeck_stats::percentile;
+
+use crate::read::{Run, Step};
+use crate::words::{Said, Word, number, say};
+
+/// How heavy a doubt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Something is not there; the figures that need it are empty.
+    Missing,
+    /// Something is odd; figures stand.
+    Note,
+    /// N* is not stated because of it.
+    Withhold,
+}
+
+/// Something missing, damaged or contradictory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// How heavy it is.
+    pub weight: Weight,
+    /// What, in both languages.
+    pub said: Said,
+}
+
+impl Doubt {
+    pub(crate) const fn note(said: Said) -> Self {
+        Self { weight: Weight::Note, said }
+    }
+
+    pub(crate) const fn withhold(said: Said) -> Self {
+        Self { weight: Weight::Withhold, said }
+    }
+
+    pub(crate) fn missing(file: &str) -> Self {
+        Self { weight: Weight::Missing, said: say!(Word::FileMissing, file) }
+    }
+
+    pub(crate) fn unreadable(file: &str, why: String) -> Self {
+        Self { weight: Weight::Note, said: say!(Word::FileUnreadable, file, why) }
+    }
+}
+
+/// Holds the parts of a run against each other. What was decided must follow from what was recorded; where it does
+/// not, somebody changed a file, and nobody can tell which one.
+pub(crate) fn cross_check(run: &mut Run) {
+    let mut doubts = Vec::new();
+    for step in &mut run.steps {
+        doubts.extend(contradiction(step));
+        match calls_agree(step) {
+            Ok(()) => step.calls_agree = true,
+            Err(Some(doubt)) => doubts.push(doubt),
+            Err(None) => {}
+        }
+    }
+    let kinds = run.steps.iter().map(|s| s.report.simulated);
+    let said = run.info.as_ref().map(|i| i.simulated);
+    let kinds: Vec<bool> = kinds.chain(said).collect();
+    if kinds.iter().any(|k| *k) && kinds.iter().any(|k| !*k) {
+        doubts.push(Doubt::withhold(say!(Word::MixedSimulated)));
+    }
+    doubts.extend(ladder_edited(run));
+    doubts.extend(capacity_edited(run));
+    doubts.extend(limits_edited(run));
+    run.doubts.append(&mut doubts);
+}
+
+/// A verdict that its own limits do not give.
+fn contradiction(step: &Step) -> Option<Doubt> {
+    let report = &step.report;
+    let broken = !report.broken().is_empty();
+    let passes_broken = report.verdict == Verdict::Pass && broken;
+    let fails_whole = report.verdict == Verdict::Fail && !broken;
+    let wrong_side = report.limits.iter().any(|l| {
+        let Some(value) = l.value else { return false };
+        // The pool's red line is reached at the threshold itself, all others beyond it; an aborted tier may break a
+        // limit without its figure.
+        let over = if l.limit == Limit::KvPool { value >= l.threshold } else { value > l.threshold };
+        match l.verdict {
+            LimitVerdict::Pass | LimitVerdict::PointPass => over,
+            LimitVerdict::Fail | LimitVerdict::PointFail => !over && report.abort.is_none(),
+            _ => false,
+        }
+    });
+    (passes_broken || fails_whole || wrong_side)
+        .then(|| Doubt::withhold(say!(Word::Contradiction, step.name.as_str())))
+}
+
+/// Whether the calls give the figures that the journal has.
+fn calls_agree(step: &Step) -> Result<(), Option<Doubt>> {
+    let report = &step.report;
+    let counted = step.calls.iter().filter(|c| c.counted).count() as u64;
+    if counted == 0 && report.calls_counted > 0 {
+        return Err(Some(Doubt::note(say!(Word::CallsMissing, step.name.as_str()))));
+    }
+    if counted != report.calls_counted {
+        let n = report.calls_counted;
+        return Err(Some(Doubt::note(say!(Word::CallsFewer, step.name.as_str(), counted, n))));
+    }
+    type Figure<'a> = (&'static str, Option<f64>, &'a dyn Fn(&CallRecord) -> Option<f64>);
+    let checks: [Figure<'_>; 3] = [
+        ("ttft_p95", report.ttft.as_ref().map(|s| s.p95.value), &|c| report.ttft_basis.of(c)),
+        ("rtf_p95", report.rtf.as_ref().map(|s| s.p95.value), &|c| c.rtf),
+        ("final_p95", report.final_latency.as_ref().map(|s| s.p95.value), &|c| report.final_basis.of(c)),
+    ];
+    for (name, said, figure) in checks {
+        let found = percentile(&mut step.figures().filter_map(figure).collect::<Vec<_>>(), 0.95);
+        let differ = match (said, found) {
+            (Some(a), Some(b)) => (a - b).abs() > 1e-9 * a.abs().max(1.0),
+            (None, None) => false,
+            _ => true,
+        };
+        if differ {
+            let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), number);
+            let said = say!(Word::FiguresDisagree, step.name.as_str(), name, show(said), show(found));
+            return Err(Some(Doubt::withhold(said)));
+        }
+    }
+    Ok(())
+}
+
+/// `ladder.csv` is made from the journal; a row that differs was changed by somebody.
+fn ladder_edited(run: &Run) -> Option<Doubt> {
+    let rows = run.ladder_csv.as_ref()?;
+    if run.steps.is_empty() {
+        return None;
+    }
+    let expected: Vec<Vec<String>> = run
+        .steps
+        .iter()
+        .map(|s| {
+            let extra: &[&str] = if s.partial { &["partial"] } else { &[] };
+            ladder_row(&s.report, extra).split(',').map(str::to_owned).collect()
+        })
+        .collect();
+    let odd = rows.iter().skip(1).filter(|row| !expected.contains(row)).count()
+        + expected.iter().filter(|row| !rows.contains(row)).count();
+    (odd > 0).then(|| Doubt::note(say!(Word::LadderEdited)))
+}
+
+/// `capacity.json` must be what the tiers give.
+fn capacity_edited(run: &Run) -> Option<Doubt> {
+    let written = run.capacity_file.as_ref()?;
+    let limits = run.limits.as_ref()?;
+    let tiers: Vec<_> = run.ladder().into_iter().map(|s| s.report.clone()).collect();
+    if tiers.is_empty() || run.steps_unread > 0 {
+        return None;
+    }
+    let found = capacity(&tiers, limits);
+    (found.n_star != written.n_star || found.published != written.published || found.state != written.state)
+        .then(|| Doubt::note(say!(Word::CapacityEdited, written.display(), found.display())))
+}
+
+/// The limits that the tiers were judged by must be those of the config.
+fn limits_edited(run: &Run) -> Option<Doubt> {
+    let limits = run.limits.as_ref()?;
+    let differs = |step: &&Step| {
+        step.report.limits.iter().any(|l| {
+            let now = match l.limit {
+                Limit::Ttft => limits.ttft_p95_s,
+                Limit::Rtf => limits.rtf_p95,
+                Limit::Final => limits.final_p95_s,
+                Limit::KvPool => limits.kv_pool_p95,
+                _ => l.threshold,
+            };
+            (now - l.threshold).abs() > 1e-12
+        }) || step.report.ttft_basis != limits.ttft_basis
+    };
+    let step = run.steps.iter().find(differs)?;
+    Some(Doubt::withhold(say!(Word::LimitsEdited, step.name.as_str())))
+}

@@ -1,0 +1,49 @@
+//! From a run directory to a report that a manager can sign and an engineer can argue with.
+//!
+//! A run is read as far as it can be read; what is missing or contradicts itself is said, and a number that would
+//! follow from it is withheld. Everything is decided anew from the records, so the same run gives the same report
+//! years later.
+//!
+//! ```
+//! use tapedeck_report::{Answer, Lang, Run, write_html};
+//!
+//! fn report(run: &std::path::Path) -> Result<String, Box<dyn std::error::Error>> {
+//!     let run = Run::read(run)?;
+//!     for doubt in &run.doubts {
+//!         println!("{}", doubt.said.text(Lang::En));
+//!     }
+//!     let answer = Answer::of(&run);
+//!     Ok(write_html(&run, &answer, Lang::Zh, false))
+//! }
+//! ```
+//!
+//! Read on in [`read`] (what is read, and when it is doubted), [`answer`] (what is said first), [`diagnose`] and
+//! [`symptoms`] (why a tier failed and what to try), [`compare`] and [`merge`] (two runs), [`rescore`] (other limits
+//! on old traces), [`data`] (tables for other tools).
+//!
+//! Limits: nothing is measured here. Sentences that other rooms wrote down are said in Chinese by recognising them;
+//! one that is not known stands as it was written.
+
+pub mod answer;
+mod cases;
+pub mod diagnose;
+pub mod doubt;
+pub mod glossary;
+mod html;
+mod output;
+mod plots;
+pub mod read;
+mod recorded;
+pub mod risks;
+mod section;
+pub mod series;
+mod svg;
+pub mod symptoms;
+pub mod waits;
+pub mod words;
+
+pub use answer::Answer;
+pub use doubt::{Doubt, Weight};
+pub use output::{Wanted, WriteError, Written, write_html, write_report};
+pub use read::{ReadError, Run, Step};
+pub use words::{Lang, Said};

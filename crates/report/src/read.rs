@@ -1,0 +1,465 @@
+//! A run directory as far as it can be read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use tapedeck_record::CallRecord;
+use tapedeck_rundir::{CommittedStep, Event, RunInfo};
+use tapedeck_slo::{Capacity, Limits, TierReport};
+
+use crate::doubt::Doubt;
+use crate::series::{Line, Series};
+use crate::words::{Said, Word, say};
+
+/// Why a run cannot be reported on at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Not a folder.
+    #[error("{} is no folder; give the run directory, e.g. results/tc03-20260301T080000Z", path.display())]
+    NoFolder {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// A folder without anything of a run in it.
+    #[error("{} holds nothing of a run: none of {looked_for}; give the folder that a case made", path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+        /// Names that were looked for.
+        looked_for: String,
+    },
+}
+
+/// One standing step with what was found of it.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Name, e.g. `N048` or `tc05-N036`.
+    pub name: String,
+    /// Whether it was cut short.
+    pub partial: bool,
+    /// Its judgement as the journal has it.
+    pub report: TierReport,
+    /// Its calls, in the order of their ends.
+    pub calls: Vec<CallRecord>,
+    /// Whether its calls and its judgement belong together; distributions are shown only then.
+    pub calls_agree: bool,
+    /// Its samples, thinned out for plots.
+    pub series: Series,
+}
+
+impl Step {
+    /// Whether it is a tier of the ladder on Tape-A.
+    #[must_use]
+    pub fn of_ladder(&self) -> bool {
+        self.name.strip_prefix('N').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    }
+
+    /// Counted calls whose figures enter percentiles.
+    pub fn figures(&self) -> impl Iterator<Item = &CallRecord> {
+        use tapedeck_record::OutcomeClass::{Ok, Quality};
+        self.calls.iter().filter(|c| c.counted && matches!(c.class, Ok | Quality))
+    }
+}
+
+/// Everything of a run that could be read, and what could not.
+#[derive(Debug)]
+pub struct Run {
+    /// The folder.
+    pub path: PathBuf,
+    /// What the run is.
+    pub info: Option<RunInfo>,
+    /// The effective config.
+    pub config: Option<toml::Table>,
+    /// The limits that decided, as far as the config tells.
+    pub limits: Option<Limits>,
+    /// What was under test.
+    pub environment: Option<toml::Table>,
+    /// Standing steps, in the order of the journal.
+    pub steps: Vec<Step>,
+    /// Lines of the journal that could not be read: tiers that are missing here.
+    pub steps_unread: usize,
+    /// N* as the case wrote it down.
+    pub capacity_file: Option<Capacity>,
+    /// The answers of the cases (`tc01.json`...), by name without the ending.
+    pub answers: BTreeMap<String, serde_json::Value>,
+    /// What happened when.
+    pub events: Vec<Event>,
+    /// `ladder.csv` as it stands, header first.
+    pub ladder_csv: Option<Vec<Vec<String>>>,
+    /// What is wrong or missing.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Files of which one at least makes a folder a run.
+const SIGNS: [&str; 6] =
+    ["run.json", "steps.jsonl", "ladder.csv", "calls.jsonl", "environment.toml", "capacity.json"];
+
+/// The files that a case leaves as its answer.
+const ANSWERS: [&str; 9] =
+    ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign"];
+
+impl Run {
+    /// Reads a run directory; what is missing or damaged is said in [`Run::doubts`], never guessed.
+    ///
+    /// # Errors
+    /// Only where there is nothing of a run at all.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        Self::read_with(path, &mut |_, _| {})
+    }
+
+    /// As [`Run::read`], and shows every sample of a standing step to `each` while it passes by (samples are not
+    /// kept: ten million of them would not fit).
+    ///
+    /// # Errors
+    /// As [`Run::read`].
+    pub fn read_with(path: &Path, each: &mut dyn FnMut(&str, &Line<'_>)) -> Result<Self, ReadError> {
+        if !path.is_dir() {
+            return Err(ReadError::NoFolder { path: path.to_path_buf() });
+        }
+        let found = SIGNS.iter().any(|name| path.join(name).is_file());
+        if !found {
+            return Err(ReadError::NoRun { path: path.to_path_buf(), looked_for: SIGNS.join(", ") });
+        }
+        let mut doubts = Vec::new();
+        let info = json(path, "run.json", &mut doubts, true);
+        let config = toml_table(path, "run.toml", &mut doubts);
+        let limits = config.as_ref().and_then(|c| limits(c, &mut doubts));
+        let environment = toml_table(path, "environment.toml", &mut doubts);
+        let (committed, steps_unread) = journal(path, &mut doubts);
+        let capacity_file = json(path, "capacity.json", &mut doubts, false);
+        let answers = ANSWERS
+            .iter()
+            .filter_map(|name| {
+                Some(((*name).to_string(), json(path, &format!("{name}.json"), &mut doubts, false)?))
+            })
+            .collect();
+        let events = lines(path, "events.jsonl", &mut doubts);
+        let ladder_csv = std::fs::read_to_string(path.join("ladder.csv")).ok().map(|text| csv_cells(&text));
+        let mut steps: Vec<Step> = standing(&committed)
+            .map(|(_, step)| Step {
+                name: step.step.clone(),
+                partial: step.partial,
+                report: step.report.clone(),
+                calls: Vec::new(),
+                calls_agree: false,
+                series: Series::new((step.report.window_from_s, step.report.window_to_s)),
+            })
+            .collect();
+        read_calls(path, &committed, &mut steps, &mut doubts);
+        read_series(path, &committed, &mut steps, &mut doubts, each);
+        let mut run = Self {
+            path: path.to_path_buf(),
+            info,
+            config,
+            limits,
+            environment,
+            steps,
+            steps_unread,
+            capacity_file,
+            answers,
+            events,
+            ladder_csv,
+            doubts,
+        };
+        crate::doubt::cross_check(&mut run);
+        Ok(run)
+    }
+
+    /// The whole tiers of the ladder on Tape-A, by streams.
+    #[must_use]
+    pub fn ladder(&self) -> Vec<&Step> {
+        let mut tiers: Vec<&Step> = self.steps.iter().filter(|s| s.of_ladder() && !s.partial).collect();
+        tiers.sort_by_key(|s| s.report.streams);
+        tiers
+    }
+
+    /// Whether the figures come from the built-in engine; unknown where nothing says so.
+    #[must_use]
+    pub fn simulated(&self) -> Option<bool> {
+        let of_steps = self.steps.iter().map(|s| s.report.simulated);
+        let said = self.info.as_ref().map(|i| i.simulated);
+        of_steps.chain(said).reduce(|a, b| a || b)
+    }
+
+    /// Name of the run.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let folder = || self.path.file_name().map(|n| n.to_string_lossy().into_owned());
+        self.info.as_ref().map(|i| i.run_id.clone()).or_else(folder).unwrap_or_default()
+    }
+}
+
+/// One line of an optional JSON file; what is there and cannot be read is a doubt, and so is a needed file that is
+/// missing.
+fn json<T: DeserializeOwned>(path: &Path, name: &str, doubts: &mut Vec<Doubt>, needed: bool) -> Option<T> {
+    let text = match std::fs::read_to_string(path.join(name)) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            if needed {
+                doubts.push(Doubt::missing(name));
+            }
+            return None;
+        }
+        Err(e) => {
+            doubts.push(Doubt::unreadable(name, e.to_string()));
+            return None;
+        }
+    };
+    match serde_json::from_str(&text) {
+        Ok(value) => Some(value),
+        Err(e) => {
+            doubts.push(Doubt::unreadable(name, e.to_string()));
+            None
+        }
+    }
+}
+
+fn toml_table(path: &Path, name: &str, doubts: &mut Vec<Doubt>) -> Option<toml::Table> {
+    let Ok(text) = std::fs::read_to_string(path.join(name)) else {
+        doubts.push(Doubt::missing(name));
+        return None;
+    };
+    match toml::from_str(&text) {
+        Ok(table) => Some(table),
+        Err(e) => {
+            doubts.push(Doubt::unreadable(name, e.message().to_string()));
+            None
+        }
+    }
+}
+
+/// The `[slo]` table. A key of another version makes all of it unknown: a limit must never be the wrong one.
+fn limits(config: &toml::Table, doubts: &mut Vec<Doubt>) -> Option<Limits> {
+    let table = config.get("slo").cloned().unwrap_or_else(|| toml::Value::Table(toml::Table::new()));
+    match table.try_into::<Limits>() {
+        Ok(limits) => match limits.check() {
+            Ok(()) => Some(limits),
+            Err(e) => {
+                doubts.push(Doubt::unreadable("run.toml [slo]", e.to_string()));
+                None
+            }
+        },
+        Err(e) => {
+            doubts.push(Doubt::unreadable("run.toml [slo]", e.message().to_string()));
+            None
+        }
+    }
+}
+
+/// Every line of a JSON lines file; lines that cannot be read are counted and said.
+fn lines<T: DeserializeOwned>(path: &Path, name: &str, doubts: &mut Vec<Doubt>) -> Vec<T> {
+    let Ok(text) = std::fs::read(path.join(name)) else {
+        doubts.push(Doubt::missing(name));
+        return Vec::new();
+    };
+    let mut bad = Bad::default();
+    let mut all = Vec::new();
+    for (n, line) in text.split(|b| *b == b'\n').enumerate().filter(|(_, l)| !l.is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(value) => all.push(value),
+            Err(e) => bad.add(n + 1, &e),
+        }
+    }
+    bad.tell(name, doubts);
+    all
+}
+
+/// Lines that could not be read.
+#[derive(Default)]
+struct Bad {
+    count: usize,
+    first: Option<(usize, String)>,
+}
+
+impl Bad {
+    fn add(&mut self, line: usize, why: &dyn std::fmt::Display) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| (line, why.to_string()));
+    }
+
+    fn tell(self, name: &str, doubts: &mut Vec<Doubt>) {
+        if let Some((line, why)) = self.first {
+            doubts.push(Doubt::note(say!(Word::BadLines, name, self.count, line, why)));
+        }
+    }
+}
+
+/// The committed steps in order (with `None` for a line that could not be read), and how many could not be read.
+fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>, usize) {
+    let Ok(text) = std::fs::read_to_string(path.join("steps.jsonl")) else {
+        doubts.push(Doubt::missing("steps.jsonl"));
+        return (Vec::new(), 0);
+    };
+    let mut all = Vec::new();
+    let mut unread = 0;
+    for (n, line) in text.split_inclusive('\n').enumerate() {
+        // A last line without its end was being written when the process died: it was never committed.
+        if !line.ends_with('\n') {
+            doubts.push(Doubt::note(say!(Word::HalfLine, "steps.jsonl")));
+            break;
+        }
+        match serde_json::from_str(line) {
+            Ok(step) => all.push(Some(step)),
+            Err(e) => {
+                unread += 1;
+                all.push(None);
+                doubts.push(Doubt::withhold(say!(Word::StepUnread, n + 1, e.to_string())));
+            }
+        }
+    }
+    (all, unread)
+}
+
+/// Steps that nothing replaced, with their place in the journal.
+fn standing(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usize, &CommittedStep)> {
+    committed.iter().enumerate().filter_map(|(at, step)| Some((at, step.as_ref()?))).filter(|(at, step)| {
+        !committed.iter().skip(at + 1).flatten().any(|later| later.step == step.step)
+    })
+}
+
+/// Which standing step a line of a growing file belongs to, going by the bytes that the journal remembers.
+struct Owner {
+    /// (end of the part in bytes, index among the standing steps).
+    parts: Vec<(u64, Option<usize>)>,
+    at: usize,
+}
+
+impl Owner {
+    fn new(committed: &[Option<CommittedStep>], end: fn(&CommittedStep) -> u64) -> Self {
+        let standing: Vec<usize> = standing(committed).map(|(at, _)| at).collect();
+        let parts = committed
+            .iter()
+            .enumerate()
+            .filter_map(|(at, step)| Some((end(step.as_ref()?), standing.iter().position(|s| *s == at))))
+            .collect();
+        Self { parts, at: 0 }
+    }
+
+    /// The owner of the line that ends at this byte; outside every part for what was never committed.
+    fn of(&mut self, line_end: u64) -> Option<Option<usize>> {
+        while self.parts.get(self.at).is_some_and(|p| line_end > p.0) {
+            self.at += 1;
+        }
+        self.parts.get(self.at).map(|p| p.1)
+    }
+}
+
+/// Goes through a growing file line by line; `take` says whether the line could be used for that step.
+fn walk(
+    path: &Path,
+    name: &str,
+    (committed, end): (&[Option<CommittedStep>], fn(&CommittedStep) -> u64),
+    doubts: &mut Vec<Doubt>,
+    mut take: impl FnMut(&str, Option<usize>) -> Result<bool, String>,
+) {
+    let Ok(file) = File::open(path.join(name)) else {
+        doubts.push(Doubt::missing(name));
+        return;
+    };
+    let mut owner = Owner::new(committed, end);
+    let mut reader = BufReader::with_capacity(1 << 18, file);
+    let mut line = Vec::new();
+    let (mut bytes, mut n) = (0_u64, 0_usize);
+    let (mut bad, mut strays, mut uncommitted) = (Bad::default(), 0_usize, 0_usize);
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(read) => bytes += read as u64,
+            Err(e) => {
+                bad.add(n + 1, &e);
+                break;
+            }
+        }
+        n += 1;
+        let Some(owner) = owner.of(bytes) else {
+            uncommitted += 1;
+            continue;
+        };
+        match std::str::from_utf8(&line) {
+            Err(e) => bad.add(n, &e),
+            Ok(text) if text.trim().is_empty() => {}
+            Ok(text) => match take(text, owner) {
+                Ok(true) => {}
+                Ok(false) => strays += 1,
+                Err(why) => bad.add(n, &why),
+            },
+        }
+    }
+    bad.tell(name, doubts);
+    if strays > 0 {
+        doubts.push(Doubt::note(say!(Word::Strays, name, strays)));
+    }
+    if uncommitted > 0 {
+        doubts.push(Doubt::note(say!(Word::Uncommitted, name, uncommitted)));
+    }
+}
+
+fn read_calls(path: &Path, committed: &[Option<CommittedStep>], steps: &mut [Step], doubts: &mut Vec<Doubt>) {
+    #[derive(serde::Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        step: std::borrow::Cow<'a, str>,
+    }
+    walk(path, "calls.jsonl", (committed, |s| s.calls_bytes), doubts, |text, owner| {
+        let Some(step) = owner.and_then(|at| steps.get_mut(at)) else { return Ok(true) };
+        let named: Named<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        if named.step != step.name {
+            return Ok(false);
+        }
+        step.calls.push(serde_json::from_str(text).map_err(|e| e.to_string())?);
+        Ok(true)
+    });
+}
+
+fn read_series(
+    path: &Path,
+    committed: &[Option<CommittedStep>],
+    steps: &mut [Step],
+    doubts: &mut Vec<Doubt>,
+    each: &mut dyn FnMut(&str, &Line<'_>),
+) {
+    walk(path, "series.jsonl", (committed, |s| s.series_bytes), doubts, |text, owner| {
+        let Some(step) = owner.and_then(|at| steps.get_mut(at)) else { return Ok(true) };
+        let line: Line<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        if line.step != step.name {
+            return Ok(false);
+        }
+        step.series.add(&line);
+        each(&step.name, &line);
+        Ok(true)
+    });
+}
+
+/// Cells of a CSV file without line breaks in cells, which is what ours have.
+pub(crate) fn csv_cells(text: &str) -> Vec<Vec<String>> {
+    text.lines().filter(|l| !l.trim().is_empty()).map(csv_line).collect()
+}
+
+fn csv_line(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let Some(cell) = cells.last_mut() else { break };
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                cell.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cell.push(c),
+        }
+    }
+    cells
+}
+
+/// A sentence of the run directory, said in both languages where it is one of ours.
+pub(crate) fn recorded(text: &str) -> Said {
+    crate::recorded::recorded(text)
+}

@@ -1,0 +1,142 @@
+//! What a reader who wants to rely on the number should worry about.
+
+use serde_json::Value;
+use tapedeck_slo::{CapacityState, Verdict};
+
+use crate::answer::Answer;
+use crate::doubt::Weight;
+use crate::read::Run;
+use crate::words::{Said, Word, number, say};
+
+/// How serious a risk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Seen in this run.
+    Seen,
+    /// Not known, because nothing in this run looked at it.
+    Unknown,
+    /// Looked at and fine.
+    Fine,
+}
+
+/// One risk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Risk {
+    /// How serious.
+    pub level: Level,
+    /// What.
+    pub said: Said,
+}
+
+/// The list: temperature, leak and failover first, then whatever else this run gives reason for.
+#[must_use]
+pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
+    let mut all = Vec::new();
+    let mut add = |level, said| all.push(Risk { level, said });
+    temperature(run, &mut add);
+    leak(run, &mut add);
+    failover(run, &mut add);
+    repeatability(run, &mut add);
+    if answer.simulated == Some(true) {
+        add(Level::Seen, say!(Word::RiskSimulated));
+    }
+    if answer.simulated.is_none() {
+        add(Level::Unknown, say!(Word::RiskSimulatedUnknown));
+    }
+    if let Some(capacity) = &answer.short {
+        if capacity.state != CapacityState::Exact {
+            add(Level::Seen, say!(Word::RiskNotExact));
+        }
+        if answer.long.is_none() {
+            add(Level::Unknown, say!(Word::RiskNoLongCalls));
+        }
+        if capacity.quality_cap.is_some() {
+            add(Level::Seen, say!(Word::RiskQuality));
+        } else if !run.answers.contains_key("tc04") {
+            add(Level::Unknown, say!(Word::RiskNoQuality));
+        }
+    }
+    let errors: u64 = run.steps.iter().map(|s| s.report.err_calls).sum();
+    if errors > 0 {
+        add(Level::Seen, say!(Word::RiskErrors, errors));
+    }
+    let undecided = run.steps.iter().filter(|s| s.report.verdict.undecided() && !s.partial);
+    let names: Vec<String> =
+        undecided.map(|s| format!("{} ({})", s.name, verdict_word(s.report.verdict))).collect();
+    if !names.is_empty() {
+        add(Level::Seen, say!(Word::RiskUndecided, names.join(", ")));
+    }
+    let unchecked = run
+        .environment
+        .as_ref()
+        .and_then(|e| e.get("server")?.get("certificate_checked")?.as_bool())
+        .is_some_and(|checked| !checked);
+    if unchecked {
+        add(Level::Seen, say!(Word::RiskCertificate));
+    }
+    let damaged = run.doubts.iter().filter(|d| d.weight != Weight::Missing).count();
+    if damaged > 0 {
+        add(Level::Seen, say!(Word::RiskDamaged, damaged));
+    }
+    all.sort_by_key(|r| r.level);
+    all
+}
+
+const fn verdict_word(verdict: Verdict) -> &'static str {
+    verdict.name()
+}
+
+fn temperature(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+    let hottest = run.steps.iter().filter_map(|s| s.report.gpu.as_ref()?.temperature_max_c).reduce(f64::max);
+    let throttled = run.steps.iter().any(|s| s.report.gpu.as_ref().is_some_and(|g| !g.throttle.is_empty()));
+    match hottest {
+        Some(c) if c >= 85.0 || throttled => add(Level::Seen, say!(Word::RiskHot, number(c))),
+        Some(c) => add(Level::Fine, say!(Word::RiskCool, number(c))),
+        None => add(Level::Unknown, say!(Word::RiskNoTemperature)),
+    }
+}
+
+fn leak(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+    let verdicts: Vec<&str> = run
+        .answers
+        .get("tc05")
+        .and_then(|a| a.get("soak")?.get("memory")?.as_array())
+        .map(|m| m.iter().filter_map(|m| m.get("leak")?.get("verdict")?.as_str()).collect())
+        .unwrap_or_default();
+    if verdicts.contains(&"leak") {
+        add(Level::Seen, say!(Word::RiskLeak));
+    } else if verdicts.is_empty() || verdicts.contains(&"unknown") {
+        add(Level::Unknown, say!(Word::RiskNoSoak));
+    } else {
+        add(Level::Fine, say!(Word::RiskNoLeak));
+    }
+}
+
+fn failover(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+    let Some(answer) = run.answers.get("tc06") else {
+        add(Level::Unknown, say!(Word::RiskNoFault));
+        return;
+    };
+    let complaints = answer.get("complaints").and_then(Value::as_array).map_or(0, Vec::len);
+    let retries = answer
+        .get("incidents")
+        .and_then(Value::as_array)
+        .is_some_and(|i| i.iter().any(|i| i.get("retries_needed").and_then(Value::as_bool) == Some(true)));
+    if complaints > 0 {
+        add(Level::Seen, say!(Word::RiskFault, complaints));
+    } else {
+        add(Level::Fine, say!(Word::RiskFaultFine));
+    }
+    if retries {
+        add(Level::Seen, say!(Word::RiskRetries));
+    }
+}
+
+fn repeatability(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+    let drift = run.answers.get("tc08").and_then(|a| a.get("repeatability")?.get("drift")?.as_bool());
+    match drift {
+        Some(true) => add(Level::Seen, say!(Word::RiskDrift)),
+        Some(false) => add(Level::Fine, say!(Word::RiskNoDrift)),
+        None => add(Level::Unknown, say!(Word::RiskNoRepeat)),
+    }
+}

@@ -1,0 +1,342 @@
+//! Samples of a step, thinned out for plots, and what histograms of the engines gained.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tapedeck_record::{Histogram, Metric};
+
+/// One line of `series.jsonl`, borrowed from it: all kinds of samples in one flat shape.
+#[derive(Debug, Deserialize)]
+pub struct Line<'a> {
+    /// Step it was taken in.
+    #[serde(borrow)]
+    pub step: Cow<'a, str>,
+    /// Seconds from the run's origin.
+    pub at_s: f64,
+    /// Instance, GPU uuid or `client`.
+    #[serde(borrow)]
+    pub source: Cow<'a, str>,
+    /// `engine`, `gpu`, `client` or `gap`.
+    #[serde(borrow)]
+    pub kind: Cow<'a, str>,
+    /// What an engine's page said.
+    #[serde(default)]
+    pub values: BTreeMap<Metric, f64>,
+    /// Its histograms.
+    #[serde(default)]
+    pub histograms: BTreeMap<String, Histogram>,
+    /// GPU utilisation, 0..1.
+    #[serde(default)]
+    pub utilisation: Option<f64>,
+    /// GPU memory in use, bytes.
+    #[serde(default)]
+    pub memory_used_bytes: Option<f64>,
+    /// GPU power, watts.
+    #[serde(default)]
+    pub power_w: Option<f64>,
+    /// GPU temperature, degrees Celsius.
+    #[serde(default)]
+    pub temperature_c: Option<f64>,
+    /// GPU clock, MHz.
+    #[serde(default)]
+    pub sm_clock_mhz: Option<f64>,
+    /// Our CPU share, 0..1.
+    #[serde(default)]
+    pub cpu_share: Option<f64>,
+    /// Our resident memory, bytes.
+    #[serde(default)]
+    pub rss_bytes: Option<f64>,
+}
+
+impl Line<'_> {
+    /// Every scalar of the line by name.
+    pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        let rest = [
+            ("gpu_utilisation", self.utilisation),
+            ("gpu_memory_used_bytes", self.memory_used_bytes),
+            ("gpu_power_w", self.power_w),
+            ("gpu_temperature_c", self.temperature_c),
+            ("gpu_sm_clock_mhz", self.sm_clock_mhz),
+            ("client_cpu_share", self.cpu_share),
+            ("client_rss_bytes", self.rss_bytes),
+        ];
+        let own = rest.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        self.values.iter().map(|(metric, value)| (metric.name(), *value)).chain(own)
+    }
+}
+
+/// One bin of a thinned-out series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bin {
+    /// Middle of the bin, seconds from the run's origin.
+    pub at_s: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Mean value.
+    pub mean: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sums {
+    min: f64,
+    max: f64,
+    sum: f64,
+    n: f64,
+}
+
+/// Bins of equal length whose length doubles when there are too many.
+#[derive(Debug, Clone, Default)]
+struct Thin {
+    from_s: Option<f64>,
+    width_s: f64,
+    bins: Vec<Option<Sums>>,
+}
+
+/// More bins than this cannot be told apart on a plot.
+const BINS: usize = 512;
+
+impl Thin {
+    fn add(&mut self, at_s: f64, value: f64) {
+        if !at_s.is_finite() || !value.is_finite() {
+            return;
+        }
+        if self.width_s <= 0.0 {
+            self.width_s = 1.0;
+        }
+        let from_s = *self.from_s.get_or_insert_with(|| at_s.floor());
+        let place = |width_s: f64| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "held above 0; a float cast saturates"
+            )]
+            let index = ((at_s - from_s) / width_s).max(0.0) as usize;
+            index
+        };
+        while place(self.width_s) >= BINS {
+            self.width_s *= 2.0;
+            self.bins = self.bins.chunks(2).map(|pair| pair.iter().flatten().copied().reduce(join)).collect();
+        }
+        let index = place(self.width_s);
+        if self.bins.len() <= index {
+            self.bins.resize(index + 1, None);
+        }
+        if let Some(bin) = self.bins.get_mut(index) {
+            let one = Sums { min: value, max: value, sum: value, n: 1.0 };
+            *bin = Some(bin.map_or(one, |b| join(b, one)));
+        }
+    }
+
+    fn bins(&self) -> Vec<Bin> {
+        let from_s = self.from_s.unwrap_or(0.0);
+        let mut at_s = from_s - self.width_s / 2.0;
+        self.bins
+            .iter()
+            .filter_map(|bin| {
+                at_s += self.width_s;
+                bin.map(|b| Bin { at_s, min: b.min, mean: b.sum / b.n, max: b.max })
+            })
+            .collect()
+    }
+}
+
+fn join(a: Sums, b: Sums) -> Sums {
+    Sums { min: a.min.min(b.min), max: a.max.max(b.max), sum: a.sum + b.sum, n: a.n + b.n }
+}
+
+/// What a cumulative histogram gained during a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Gained {
+    /// Observations.
+    pub count: f64,
+    /// Their sum, where the engine's sums can be used.
+    pub sum: Option<f64>,
+}
+
+impl Gained {
+    /// Mean of the observations.
+    #[must_use]
+    pub fn mean(self) -> Option<f64> {
+        self.sum.filter(|_| self.count > 0.0).map(|s| s / self.count)
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Track {
+    last: Option<(f64, Option<f64>)>,
+    gained: Gained,
+    sums: bool,
+}
+
+/// The samples of a step.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    window: (f64, f64),
+    thin: BTreeMap<String, BTreeMap<&'static str, Thin>>,
+    histograms: BTreeMap<(String, String), Track>,
+    /// Samples that were read.
+    pub samples: u64,
+    /// Read-outs that failed.
+    pub gaps: u64,
+}
+
+impl Series {
+    /// Nothing read yet; histograms are followed within the window of counted calls, seconds.
+    #[must_use]
+    pub fn new(window: (f64, f64)) -> Self {
+        Self { window, ..Self::default() }
+    }
+
+    /// Takes one line.
+    pub fn add(&mut self, line: &Line<'_>) {
+        if line.kind == "gap" {
+            self.gaps += 1;
+            return;
+        }
+        self.samples += 1;
+        if !self.thin.contains_key(line.source.as_ref()) {
+            self.thin.insert(line.source.clone().into_owned(), BTreeMap::new());
+        }
+        if let Some(of_source) = self.thin.get_mut(line.source.as_ref()) {
+            for (name, value) in line.scalars() {
+                of_source.entry(name).or_default().add(line.at_s, value);
+            }
+        }
+        if line.at_s < self.window.0 || line.at_s > self.window.1 {
+            return;
+        }
+        for (name, histogram) in &line.histograms {
+            let Some(&count) = histogram.counts.last() else { continue };
+            let track =
+                self.histograms.entry((line.source.clone().into_owned(), name.clone())).or_insert_with(|| {
+                    Track { sums: true, ..Track::default() }
+                });
+            track.sums &= histogram.sum.is_some();
+            if let Some((before, sum_before)) = track.last {
+                // A counter that went down was reset: what it shows now was gained since.
+                let reset = count < before;
+                track.gained.count += if reset { count } else { count - before };
+                if let Some(sum) = histogram.sum {
+                    let gain = if reset { sum } else { sum - sum_before.unwrap_or(0.0) };
+                    track.gained.sum = Some(track.gained.sum.unwrap_or(0.0) + gain);
+                }
+            }
+            track.last = Some((count, histogram.sum));
+        }
+    }
+
+    /// Sources that carry this scalar.
+    pub fn sources(&self, scalar: &str) -> impl Iterator<Item = &str> {
+        self.thin.iter().filter(move |(_, s)| s.contains_key(scalar)).map(|(name, _)| name.as_str())
+    }
+
+    /// One scalar of one source over time.
+    #[must_use]
+    pub fn of(&self, source: &str, scalar: &str) -> Vec<Bin> {
+        self.thin.get(source).and_then(|s| s.get(scalar)).map(Thin::bins).unwrap_or_default()
+    }
+
+    /// One scalar summed over all its sources, bin by bin of the first.
+    #[must_use]
+    pub fn summed(&self, scalar: &str) -> Vec<Bin> {
+        let mut all: BTreeMap<i64, Bin> = BTreeMap::new();
+        for source in self.sources(scalar) {
+            for bin in self.of(source, scalar) {
+                #[expect(clippy::cast_possible_truncation, reason = "half seconds of a run fit easily")]
+                let key = (bin.at_s * 2.0).round() as i64;
+                all.entry(key)
+                    .and_modify(|b| {
+                        b.min += bin.min;
+                        b.mean += bin.mean;
+                        b.max += bin.max;
+                    })
+                    .or_insert(bin);
+            }
+        }
+        all.into_values().collect()
+    }
+
+    /// Largest value of a scalar over all sources within the window of counted calls.
+    #[must_use]
+    pub fn max_in_window(&self, scalar: &str) -> Option<f64> {
+        let inside = |b: &Bin| b.at_s >= self.window.0 && b.at_s <= self.window.1;
+        let each = self.sources(scalar).flat_map(|s| self.of(s, scalar)).filter(inside);
+        each.map(|b| b.max).reduce(f64::max)
+    }
+
+    /// Mean of a scalar over the window, summed over its sources.
+    #[must_use]
+    pub fn mean_in_window(&self, scalar: &str) -> Option<f64> {
+        let inside = |b: &Bin| b.at_s >= self.window.0 && b.at_s <= self.window.1;
+        let means = self.sources(scalar).filter_map(|s| {
+            let bins: Vec<f64> = self.of(s, scalar).into_iter().filter(inside).map(|b| b.mean).collect();
+            tapedeck_stats::Moments::of(&bins).map(|m| m.mean)
+        });
+        means.reduce(|a, b| a + b)
+    }
+
+    /// What a histogram gained over all sources during the window; sums only where every source has them.
+    #[must_use]
+    pub fn gained(&self, histogram: &str) -> Option<Gained> {
+        let tracks: Vec<&Track> =
+            self.histograms.iter().filter(|((_, name), _)| name == histogram).map(|(_, t)| t).collect();
+        if tracks.is_empty() {
+            return None;
+        }
+        let count = tracks.iter().map(|t| t.gained.count).sum();
+        let sums = tracks.iter().all(|t| t.sums);
+        let sum = sums.then(|| tracks.iter().filter_map(|t| t.gained.sum).sum());
+        Some(Gained { count, sum })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Line<'_> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn thinning_keeps_extremes_and_times() {
+        let mut thin = Thin::default();
+        for i in 0..5000 {
+            thin.add(f64::from(i), if i == 4321 { 100.0 } else { 1.0 });
+        }
+        let bins = thin.bins();
+        assert!(bins.len() <= BINS);
+        let peak = bins.iter().find(|b| b.max > 50.0).unwrap();
+        assert!((peak.at_s - 4321.0).abs() <= 8.0 && peak.min <= 1.0, "{peak:?}");
+        assert!(bins.windows(2).all(|w| w[0].at_s < w[1].at_s));
+    }
+
+    #[test]
+    fn every_kind_of_line_is_read_and_gaps_are_no_zeros() {
+        let mut series = Series::new((0.0, 100.0));
+        series.add(&line(r#"{"step":"N003","at_s":1,"source":"inst1","kind":"gap","why":"refused"}"#));
+        series.add(&line(
+            r#"{"step":"N003","at_s":2,"source":"GPU-1","kind":"gpu","utilisation":0.5,"memory_used_bytes":1000,"throttle":["heat"]}"#,
+        ));
+        assert_eq!((series.samples, series.gaps), (1, 1));
+        assert_eq!(series.of("inst1", "kv_pool"), []);
+        assert_eq!(series.max_in_window("gpu_utilisation"), Some(0.5));
+    }
+
+    #[test]
+    fn histograms_gain_across_a_reset_and_only_inside_the_window() {
+        let mut series = Series::new((1.0, 10.0));
+        for (at, count, sum) in [(0, 50.0, 5.0), (1, 100.0, 10.0), (2, 110.0, 12.0), (3, 4.0, 1.0), (11, 99.0, 99.0)] {
+            let text = format!(
+                r#"{{"step":"s","at_s":{at},"source":"a","kind":"engine","histograms":{{"queue":{{"bounds":[1],"counts":[1,{count}],"sum":{sum}}}}}}}"#
+            );
+            series.add(&line(&text));
+        }
+        let gained = series.gained("queue").unwrap();
+        assert_eq!((gained.count, gained.sum), (14.0, Some(3.0)));
+        assert_eq!(series.gained("inference"), None);
+    }
+}

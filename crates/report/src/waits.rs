@@ -1,0 +1,138 @@
+//! Where the wait of a call goes, part by part, and which part grew.
+
+use tapedeck_slo::Spread;
+use tapedeck_stats::percentile;
+
+use crate::read::Step;
+
+/// A stretch of the way from a spoken word to its final text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Our own sender was late.
+    Client,
+    /// Connect, TLS, upgrade, ready.
+    Connect,
+    /// The server's back-pressure held audio back.
+    BackPressure,
+    /// A request waited inside the engine for its turn.
+    Queue,
+    /// Audio had to be collected until a window was full; fixed by the design of the server.
+    Window,
+    /// From the full window to its text, the queue left out where the engine tells it.
+    Inference,
+    /// From the end of the audio to the final.
+    Tail,
+}
+
+impl Part {
+    /// Every part, in the order in which a call meets them.
+    pub const ALL: [Self; 7] = [
+        Self::Client,
+        Self::Connect,
+        Self::BackPressure,
+        Self::Queue,
+        Self::Window,
+        Self::Inference,
+        Self::Tail,
+    ];
+
+    /// The word used in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Connect => "connect",
+            Self::BackPressure => "back_pressure",
+            Self::Queue => "queue",
+            Self::Window => "window",
+            Self::Inference => "inference",
+            Self::Tail => "tail",
+        }
+    }
+}
+
+/// One part at one tier.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wait {
+    /// Which part.
+    pub part: Part,
+    /// Seconds; empty where nothing tells.
+    pub seconds: Option<f64>,
+    /// Observations behind it.
+    pub n: u64,
+}
+
+/// The parts of a tier: p95 over its counted calls, the queue as the engine's own mean over the window.
+#[must_use]
+pub fn waits(step: &Step) -> Vec<Wait> {
+    let report = &step.report;
+    let p95 = |spread: &Option<Spread>, scale: f64| {
+        spread.as_ref().map_or((None, 0), |s| (Some(s.p95.value * scale), s.p95.n))
+    };
+    let over_calls = |figure: &dyn Fn(&tapedeck_record::CallRecord) -> Option<f64>| {
+        let mut values: Vec<f64> = step.figures().filter_map(figure).collect();
+        let n = values.len() as u64;
+        (percentile(&mut values, 0.95), n)
+    };
+    let queue = step.series.gained("queue").filter(|g| g.count > 0.0);
+    // From the full window on where windows are known, else from the first speech.
+    let answer = if report.ttft_window.is_some() { &report.ttft_window } else { &report.ttft_speech };
+    let (answer_s, answer_n) = p95(answer, 1.0);
+    let queue_s = queue.and_then(|q| q.mean());
+    Part::ALL
+        .into_iter()
+        .map(|part| {
+            let (seconds, n) = match part {
+                Part::Client => (report.wake_late_p99_ms.map(|ms| ms / 1e3), report.calls_counted),
+                Part::Connect => p95(&report.connect, 1.0),
+                Part::BackPressure => p95(&report.blocked_max_ms, 1e-3),
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+                Part::Queue => (queue_s, queue.map_or(0, |q| q.count as u64)),
+                Part::Window => over_calls(&|c| Some(c.ttft_wire_s? - c.ttft_window_s?)),
+                Part::Inference => {
+                    (answer_s.map(|a| (a - queue_s.unwrap_or(0.0)).max(0.0)), answer_n)
+                }
+                Part::Tail => p95(&report.final_latency, 1.0),
+            };
+            Wait { part, seconds, n }
+        })
+        .collect()
+}
+
+/// A part at a calm tier and at a failing one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Growth {
+    /// Which part.
+    pub part: Part,
+    /// At the calm tier, seconds.
+    pub before_s: Option<f64>,
+    /// At the failing tier, seconds.
+    pub after_s: Option<f64>,
+    /// Observations at the failing tier.
+    pub n: u64,
+}
+
+impl Growth {
+    /// Seconds that were added; empty where either is unknown.
+    #[must_use]
+    pub fn grown_s(&self) -> Option<f64> {
+        Some(self.after_s? - self.before_s?)
+    }
+}
+
+/// Every part at both tiers, and the one that grew most (by 10 ms at least; less is noise of a clock).
+#[must_use]
+pub fn growth(calm: &Step, failing: &Step) -> (Vec<Growth>, Option<Part>) {
+    let all: Vec<Growth> = waits(calm)
+        .into_iter()
+        .zip(waits(failing))
+        .map(|(a, b)| Growth { part: a.part, before_s: a.seconds, after_s: b.seconds, n: b.n })
+        .collect();
+    let most = all
+        .iter()
+        .filter_map(|g| Some((g.part, g.grown_s()?)))
+        .filter(|(_, s)| *s >= 0.010)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(part, _)| part);
+    (all, most)
+}
