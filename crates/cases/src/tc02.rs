@@ -70,7 +70,8 @@ pub struct Level {
     pub err_streams: u32,
     /// Mean memory used, summed over the GPUs, each counted once, bytes.
     pub vram_used_bytes: Option<f64>,
-    /// Whether the level takes part in the line.
+    /// Whether the level takes part in the line; the one without streams does not, so that the line can be held
+    /// against it.
     pub fit: bool,
 }
 
@@ -167,7 +168,7 @@ fn level(report: &TierReport, samples: &[Sample]) -> Level {
         preempt_delta: report.preempt_delta,
         err_streams: report.err_streams,
         vram_used_bytes: memory_used(window()),
-        fit: kv_mean.is_some() && report.err_streams == 0 && report.preempt_delta.is_none_or(|n| n == 0.0),
+        fit: kv_mean.is_some() && report.streams > 0 && report.err_streams == 0 && report.preempt_delta.is_none_or(|n| n == 0.0),
     }
 }
 

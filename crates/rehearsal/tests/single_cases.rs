@@ -1,0 +1,289 @@
+//! The cases around the ladder against the built-in engine: each finds the fault it exists for, and stays quiet
+//! without it.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{fixtures, tenth};
+use tapedeck_cases::{CaseError, Config, Decision, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
+use tapedeck_rehearsal::{run, world_with};
+use tapedeck_rundir::{RunDir, RunInfo};
+use tapedeck_slo::{CapacityState, TtftBasis};
+use tokio::sync::watch;
+
+/// The tenth-length demo with all its tapes, and an engine with these settings.
+fn config(engine: &str) -> Config {
+    let mut config = tenth(1, &[3, 6, 12]);
+    config.tape_b.manifest = fixtures().join("tapes/tape-b-tenth.json");
+    config.tape_b.pool = fixtures().join("pool-longer-tenth");
+    config.labelled.manifest = fixtures().join("tapes/labelled-tenth.json");
+    config.labelled.pool = fixtures().join("pool-longer-tenth");
+    config.pool.folder = fixtures().join("pool-longer-tenth");
+    config.rehearsal = toml::from_str(engine).unwrap();
+    config
+}
+
+/// Plays a case in the run `out/run`, which is made where it is not there.
+fn play<A>(
+    config: Config,
+    needs: &[Role],
+    case: &str,
+    out: &Path,
+    script: impl AsyncFnOnce(&World, &mut RunDir) -> A,
+) -> A {
+    run(async move {
+        let (_keep, interrupt) = watch::channel(false);
+        let mut world = world_with(config, needs, interrupt).unwrap();
+        let info = RunInfo {
+            run_id: "run".into(),
+            case: case.into(),
+            simulated: true,
+            seed: world.config.run.seed,
+            tapes: world.tape_digests(),
+            ..RunInfo::default()
+        };
+        let toml = world.config.to_toml().unwrap();
+        let path = out.join("run");
+        let mut dir = if path.exists() {
+            let config = world.config.clone();
+            RunDir::join(&path, &info, &toml, |was| config.differs(was)).unwrap()
+        } else {
+            RunDir::create(out, &info, &toml).unwrap()
+        };
+        world.go_on(&dir).await;
+        script(&world, &mut dir).await
+    })
+    .unwrap()
+}
+
+fn single(config: Config) -> tc01::Answer {
+    let out = tempfile::tempdir().unwrap();
+    play(config, &[], "tc01", out.path(), async |w, d| tc01::run(w, d, &Quiet).await.unwrap())
+}
+
+#[test]
+fn one_stream_on_a_healthy_engine_is_within_every_limit() {
+    let answer = single(config(""));
+    assert_eq!(answer.decision, Decision::Yes, "{:?}", answer.reasons);
+    // Three lengths, three passes; the first pass is the cold one.
+    assert_eq!(answer.calls.len(), 9);
+    assert_eq!(answer.calls.iter().filter(|c| c.cold).count(), 3);
+    let lengths: Vec<f64> = answer.calls[..3].iter().map(|c| c.audio_s.round()).collect();
+    assert!(lengths.windows(2).all(|w| w[0] < w[1]), "{lengths:?}");
+    assert_eq!(answer.warm.rtf.unwrap().n, 6);
+    assert!(answer.warm.words.unwrap().ref_tokens > 50);
+    assert!(answer.simulated && answer.violations == 0);
+    let window = answer.floors.iter().find(|f| f.basis == TtftBasis::Window).unwrap();
+    assert!(window.reachable && window.max_s.abs() < 1e-6);
+}
+
+#[test]
+fn a_basis_that_no_server_can_meet_is_told_apart_from_a_slow_one() {
+    let mut from_the_wire = config("");
+    from_the_wire.slo.ttft_basis = TtftBasis::Wire;
+    let answer = single(from_the_wire);
+    assert_eq!(answer.decision, Decision::No);
+    assert!(answer.reasons.iter().any(|r| r.contains("cannot be met from `wire`")), "{:?}", answer.reasons);
+
+    let slow = single(config("[engine.step]\nbase_ns = 400000000\n"));
+    assert_eq!(slow.decision, Decision::No);
+    assert!(!slow.reasons.iter().any(|r| r.contains("cannot be met")), "{:?}", slow.reasons);
+}
+
+#[test]
+fn one_stream_shows_lost_tails_and_mute_sessions() {
+    // A tail that is never said is no protocol error: the words show it.
+    let wer = |engine: &str| single(config(engine)).warm.words.unwrap().rate;
+    let (healthy, lost) = (wer(""), wer("[engine.faults]\ntail_lost_share = 1.0\n"));
+    assert!(lost > healthy + 0.05, "{healthy} {lost}");
+    let mute = single(config("[engine.faults]\nmute_share = 1.0\n"));
+    assert_eq!(mute.decision, Decision::No);
+    assert!(mute.reasons.iter().any(|r| r.contains("mute")), "{:?}", mute.reasons);
+}
+
+fn footprint(engine: &str) -> tc02::Answer {
+    let mut config = config(engine);
+    config.footprint.levels = vec![3, 6, 12];
+    config.footprint.steady_s = 90.0;
+    config.sizing.session = "vllm-realtime".into();
+    config.sizing.window_s = Some(2.0);
+    let out = tempfile::tempdir().unwrap();
+    play(config, &[], "tc02", out.path(), async |w, d| tc02::run(w, d, &Quiet).await.unwrap())
+}
+
+#[test]
+fn what_a_stream_costs_is_found_on_the_line() {
+    let answer = footprint("");
+    assert_eq!(answer.decision, Decision::Yes, "{answer:?}");
+    assert_eq!(answer.levels.iter().map(|l| l.streams).collect::<Vec<_>>(), [0, 3, 6, 12]);
+    assert!(answer.levels[1..].iter().all(|l| l.fit), "{:?}", answer.levels);
+    assert_eq!(answer.pools.len(), 3);
+    assert!(answer.pools.iter().all(|p| p.tokens == Some(5901 * 16)), "{:?}", answer.pools);
+    let row = answer.row("stream_tokens").unwrap();
+    let (measured, theory) = (row.measured.unwrap(), row.theory.unwrap());
+    assert!((measured / theory - 1.0).abs() < 0.5, "measured {measured}, theory {theory}");
+    assert!(row.low.unwrap() < measured && measured < row.high.unwrap());
+    // An idle engine holds nothing, so the line begins near nothing.
+    assert_eq!(answer.levels[0].kv_mean, Some(0.0));
+}
+
+#[test]
+fn a_level_with_preemptions_says_nothing_of_what_streams_want() {
+    let answer = footprint("[engine]\nkv_blocks = 40\n");
+    let spoilt = |l: &&tc02::Level| l.preempt_delta.is_some_and(|n| n > 0.0);
+    assert!(answer.levels.iter().any(|l| spoilt(&l)), "{:?}", answer.levels);
+    assert!(answer.levels.iter().filter(spoilt).all(|l| !l.fit));
+}
+
+fn long_calls(engine: &str, n_star: u32) -> (tc03b::Answer, PathBuf, tempfile::TempDir) {
+    let out = tempfile::tempdir().unwrap();
+    let mut config = config(engine);
+    config.sizing.session = "vllm-realtime".into();
+    config.sizing.window_s = Some(2.0);
+    let answer = play(config, &[Role::B], "tc03b", out.path(), async |w, d| {
+        tc03b::run(w, d, &Quiet, Some(n_star)).await.unwrap()
+    });
+    let run = answer.run.clone();
+    (answer, run, out)
+}
+
+#[test]
+fn a_large_pool_holds_long_calls_too() {
+    let (answer, run, _keep) = long_calls("", 12);
+    assert_eq!(answer.decision, Decision::Yes, "{}", answer.sentence());
+    assert_eq!(answer.correction, Some(1.0));
+    assert_eq!(answer.tiers.iter().map(|t| t.streams).collect::<Vec<_>>(), [6, 12]);
+    assert!(answer.predicted.iter().all(|p| p.share.unwrap() < 0.1), "{:?}", answer.predicted);
+    let rows = fs::read_to_string(run.join("ladder.csv")).unwrap();
+    assert!(rows.lines().nth(1).unwrap().starts_with("6,tape-b-tenth,"), "{rows}");
+    let kept = fs::read_to_string(run.join(tc03b::FILE)).unwrap();
+    assert!(kept.contains("\"correction\": 1.0"), "{kept}");
+}
+
+#[test]
+fn a_small_pool_fills_up_with_long_calls_and_the_correction_says_how_far() {
+    // 60 blocks of 16 tokens an instance: room for two streams, not for the long calls of four.
+    let (answer, _, _keep) = long_calls("[engine]\nkv_blocks = 60\n", 12);
+    assert_eq!(answer.decision, Decision::No, "{}", answer.sentence());
+    assert_eq!(answer.capacity.state, CapacityState::Exact, "{:?}", answer.capacity);
+    assert!(answer.correction.unwrap() < 1.0);
+    assert!(answer.predicted.last().unwrap().share.unwrap() > 0.3, "{:?}", answer.predicted);
+}
+
+fn quality(engine: &str) -> tc04::Answer {
+    let out = tempfile::tempdir().unwrap();
+    play(config(engine), &[Role::Labelled], "tc04", out.path(), async |w, d| {
+        tc04::run(w, d, &Quiet, Some(24)).await.unwrap()
+    })
+}
+
+/// Steps so slow that 24 streams wait for each other and one does not.
+const CROWDED: &str = "[engine.step]\nbase_ns = 25000000\nper_stream_ns = 6000000\n";
+
+#[test]
+fn words_that_suffer_under_load_raise_the_alarm() {
+    let engine = format!("{CROWDED}[engine.degradation]\nbase = 0.0\nworst = 0.3\nfrom_lag_ms = 400\nfull_lag_ms = 1500\n");
+    let answer = quality(&engine);
+    assert_eq!(answer.decision, Decision::No, "{answer:#?}");
+    let last = answer.points.last().unwrap();
+    assert!(last.alarm && last.wer_rise.unwrap().points > 1.0, "{last:?}");
+    assert_eq!((last.streams, last.labelled_streams), (24, 3));
+    assert!(answer.published < 16, "{}", answer.published);
+}
+
+#[test]
+fn words_that_do_not_suffer_raise_none() {
+    let engine = format!("{CROWDED}[engine.degradation]\nbase = 0.0\nworst = 0.0\nfrom_lag_ms = 400\nfull_lag_ms = 1500\n");
+    let answer = quality(&engine);
+    assert_eq!(answer.decision, Decision::Yes, "{answer:#?}");
+    assert_eq!(answer.points.iter().map(|p| p.streams).collect::<Vec<_>>(), [12, 18, 24]);
+    assert_eq!(answer.baseline.unwrap().wer.unwrap().calls, 8);
+    assert_eq!((answer.clean_up_to, answer.published), (None, 16));
+}
+
+/// A ladder, then its middle tier again in the same run.
+fn repeat(engine: &str) -> (tc08::Answer, tempfile::TempDir) {
+    let out = tempfile::tempdir().unwrap();
+    let config = config(engine);
+    let ladder = play(config.clone(), &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+    assert_eq!(ladder.capacity.n_star, Some(12));
+    let answer = play(config, &[], "tc08", out.path(), async |w, d| tc08::run(w, d, &Quiet, None).await.unwrap());
+    (answer, out)
+}
+
+#[test]
+fn a_steady_engine_repeats_itself() {
+    let (answer, out) = repeat("");
+    assert_eq!((answer.streams, answer.first_step.as_str()), (12, "N012"));
+    assert_eq!(answer.decision, Decision::Yes, "{:?}", answer.repeatability);
+    let rows = fs::read_to_string(out.path().join("run/ladder.csv")).unwrap();
+    assert!(rows.lines().last().unwrap().contains(",repeat; pass"), "{rows}");
+    // The second case's clock goes on where the first one's ended.
+    let again = answer.after.unwrap();
+    assert!(again.window_from_s > answer.before.window_to_s);
+    assert!(out.path().join("run/run-tc08.toml").exists());
+}
+
+#[test]
+fn an_engine_that_grows_slower_drifts() {
+    let (answer, _keep) = repeat("[engine.faults]\nslowdown_per_hour = 25.0\n");
+    assert_eq!(answer.decision, Decision::No, "{:?}", answer.repeatability);
+    assert!(answer.repeatability.sentence().starts_with("drift: "));
+}
+
+#[test]
+fn what_is_missing_is_named_with_the_command_that_makes_it() {
+    let out = tempfile::tempdir().unwrap();
+    play(config(""), &[Role::B, Role::Labelled], "tc04", out.path(), async |w, d| {
+        for error in [
+            tc04::run(w, d, &Quiet, None).await.unwrap_err(),
+            tc03b::run(w, d, &Quiet, None).await.unwrap_err(),
+            tc08::run(w, d, &Quiet, None).await.unwrap_err(),
+        ] {
+            assert!(matches!(error, CaseError::Missing { .. }), "{error}");
+            assert!(error.to_string().contains("tc03 --into RUN_DIR"), "{error}");
+        }
+    });
+    let mut bare = config("");
+    bare.tape_b.manifest = PathBuf::new();
+    let (_keep, interrupt) = watch::channel(false);
+    let error = run(async { world_with(bare, &[Role::B], interrupt).unwrap_err() }).unwrap();
+    assert!(error.to_string().contains("tapectl freeze POOL --spec tape-b"), "{error}");
+}
+
+#[test]
+fn a_run_that_cannot_be_shared_is_refused() {
+    let out = tempfile::tempdir().unwrap();
+    play(config(""), &[], "tc01", out.path(), async |w, d| tc01::run(w, d, &Quiet).await.unwrap());
+    let path = out.path().join("run");
+    let join = |info: &RunInfo, config: &Config| {
+        RunDir::join(&path, info, "", |was| config.differs(was)).unwrap_err().to_string()
+    };
+    let info = RunInfo { case: "tc04".into(), simulated: true, ..RunInfo::default() };
+    let made_with = fs::read_to_string(path.join("run.toml")).unwrap();
+    let same = Config::parse(&made_with, "run.toml".as_ref()).unwrap();
+    let mut slower = same.clone();
+    slower.load.warm_up_s = 99.0;
+    assert!(join(&info, &slower).contains("load.warm_up_s"));
+    let real = RunInfo { simulated: false, ..info.clone() };
+    assert!(join(&real, &same).contains("simulated"));
+    let other = RunInfo { tapes: [("tape-a-tenth".into(), "0".into())].into(), ..info };
+    assert!(join(&other, &same).contains("tape tape-a-tenth had MD5"));
+}
+
+#[test]
+fn a_case_that_is_played_again_takes_over_what_is_there() {
+    let out = tempfile::tempdir().unwrap();
+    let once = || {
+        play(config(""), &[Role::B], "tc03b", out.path(), async |w, d| {
+            tc03b::run(w, d, &Quiet, Some(6)).await.unwrap()
+        })
+    };
+    let first = once();
+    let steps = fs::read(out.path().join("run/steps.jsonl")).unwrap();
+    let second = once();
+    assert_eq!(fs::read(out.path().join("run/steps.jsonl")).unwrap(), steps);
+    assert_eq!(first.tiers, second.tiers);
+}
