@@ -1,0 +1,233 @@
+//! A session over `/v1/chat/completions`: with every window, all audio so far goes up again.
+//!
+//! The engine is asked to go on from the text so far less its unfixed tail, so that what it said about the
+//! beginning stands and only the end can change. This is the scheme of the official package, with one
+//! difference: a session that fell behind catches up with all the whole windows that have gathered, instead
+//! of one request for each.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tapedeck_transport::Connector;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, sleep_until};
+use tokio_tungstenite::WebSocketStream;
+
+use crate::audio::Growing;
+use crate::caller::{Ended, Heard, Says, hear, say};
+use crate::chat::{Answer, Question};
+use crate::error::UpstreamError;
+use crate::options::{BYTES_PER_MS, Options, Rolling, audio_bytes, audio_ms};
+use crate::page::Tally;
+use crate::text::{Transcript, pieces};
+use crate::upstream::{Model, Server};
+
+/// A call shorter than this is filled up with silence, as the official package does.
+const LEAST_BYTES: usize = 500 * BYTES_PER_MS;
+
+type Asked = Pin<Box<dyn Future<Output = Result<Answer, UpstreamError>> + Send>>;
+
+/// The raw text so far, in the tokens of the engine.
+#[derive(Debug, Default)]
+struct Text {
+    tokens: Vec<String>,
+    windows: u32,
+}
+
+impl Text {
+    /// What the engine may no longer change. Whole tokens are cut off, and with them whole characters.
+    fn fixed(&self, rolling: &Rolling) -> &[String] {
+        if self.windows < rolling.unfixed_chunks {
+            return &[];
+        }
+        let unfixed = usize::try_from(rolling.unfixed_tokens).unwrap_or(usize::MAX);
+        self.tokens.get(..self.tokens.len().saturating_sub(unfixed)).unwrap_or_default()
+    }
+
+    /// Takes what followed the fixed part.
+    fn take(&mut self, rolling: &Rolling, answer: Answer) {
+        let kept = self.fixed(rolling).len();
+        self.tokens.truncate(kept);
+        self.tokens.extend(answer.tokens.unwrap_or_else(|| pieces(&answer.text)));
+        self.windows += 1;
+    }
+
+    fn words(&self) -> String {
+        Transcript::strip(&self.tokens.concat())
+    }
+}
+
+/// What a session knows.
+struct Session<'a> {
+    options: &'a Options,
+    rolling: &'a Rolling,
+    server: &'a Server,
+    model: &'a Model,
+    connector: &'a Arc<dyn Connector>,
+    audio: Growing,
+    /// Audio that no request has carried.
+    waiting: Vec<u8>,
+    text: Text,
+    ended: bool,
+}
+
+/// Leads a call from its first chunk to its final.
+pub(crate) async fn converse<IO>(
+    caller: &mut WebSocketStream<IO>,
+    server: &Server,
+    model: &Model,
+    connector: &Arc<dyn Connector>,
+    options: &Options,
+    rolling: &Rolling,
+    tally: &Tally,
+) -> Ended
+where
+    IO: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let mut session = Session {
+        options,
+        rolling,
+        server,
+        model,
+        connector,
+        audio: Growing::default(),
+        waiting: Vec::new(),
+        text: Text::default(),
+        ended: false,
+    };
+    match session.lead(caller, tally).await {
+        Ok(()) => Ended::done(),
+        Err(ended) => ended,
+    }
+}
+
+impl Session<'_> {
+    async fn lead<IO>(&mut self, caller: &mut WebSocketStream<IO>, tally: &Tally) -> Result<(), Ended>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let backlog_bytes = audio_bytes(self.options.backlog);
+        let mut asked: Option<Asked> = None;
+        let mut idle_at = Instant::now() + self.options.idle;
+        loop {
+            if asked.is_none() {
+                asked = self.ask();
+                if asked.is_none() && self.ended {
+                    return self.say(caller, "final", tally).await;
+                }
+            }
+            // A full session reads no more: the caller's own socket then holds it up.
+            let listens = self.waiting.len() < backlog_bytes;
+            tokio::select! {
+                biased;
+                answer = async { match &mut asked { Some(asked) => asked.await, None => std::future::pending().await } } => {
+                    asked = None;
+                    self.text.take(self.rolling, answer?);
+                    // The answer to the last piece is the final.
+                    if !(self.ended && self.waiting.is_empty()) {
+                        self.say(caller, "partial", tally).await?;
+                    }
+                    idle_at = idle_at.max(Instant::now());
+                }
+                heard = hear(caller), if listens => {
+                    self.take(heard?, tally)?;
+                    idle_at = Instant::now() + self.options.idle;
+                }
+                () = sleep_until(idle_at), if listens && !self.ended && asked.is_none() => {
+                    return Err(Ended::silent(self.options.idle));
+                }
+            }
+        }
+    }
+
+    /// Takes what the caller said.
+    fn take(&mut self, heard: Heard, tally: &Tally) -> Result<(), Ended> {
+        match heard {
+            _ if self.ended => Err(Ended::wrong("nothing may follow the end message")),
+            Heard::End => {
+                self.ended = true;
+                Ok(())
+            }
+            Heard::Audio(chunk) => {
+                tally.audio(chunk.len());
+                self.waiting.extend_from_slice(&chunk);
+                let total = self.audio.pcm_bytes() + self.waiting.len();
+                if total > audio_bytes(self.options.max_audio) {
+                    let why = format!("a call may last {:?} here", self.options.max_audio);
+                    return Err(Ended::too_long(why));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The next request, if there is audio for one: all whole windows, and after the end whatever is left.
+    fn ask(&mut self) -> Option<Asked> {
+        let window = audio_bytes(self.rolling.window);
+        let take = if self.ended { self.waiting.len() } else { self.waiting.len() / window * window };
+        if take == 0 {
+            return None;
+        }
+        self.audio.push(self.waiting.get(..take)?);
+        self.waiting.drain(..take);
+        if self.ended && self.audio.pcm_bytes() < LEAST_BYTES {
+            self.audio.push(&vec![0; LEAST_BYTES - self.audio.pcm_bytes()]);
+        }
+        let question = Question::new(
+            &self.server.endpoint,
+            self.options.bearer.as_ref(),
+            &self.model.id,
+            &self.audio,
+            &self.text.fixed(self.rolling).concat(),
+            self.rolling.max_tokens,
+        );
+        Some(Box::pin(question.ask(Arc::clone(self.connector), self.options.patience)))
+    }
+
+    async fn say<IO>(
+        &self,
+        caller: &mut WebSocketStream<IO>,
+        kind: &'static str,
+        tally: &Tally,
+    ) -> Result<(), Ended>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let text = self.text.words();
+        tally.said(&text, self.text.windows);
+        // Silence that we added is not the caller's.
+        let audio_ms = Some(audio_ms(self.audio.pcm_bytes().min(tally.audio_bytes())));
+        say(caller, &Says { kind, text: &text, audio_ms, instance: tally.instance() }).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str) -> Answer {
+        Answer { text: text.into(), tokens: None }
+    }
+
+    #[test]
+    fn the_first_chunks_are_not_built_upon_and_the_tail_stays_open() {
+        let rolling = Rolling { unfixed_tokens: 2, ..Rolling::default() };
+        let mut text = Text::default();
+        text.take(&rolling, answer("one two"));
+        assert!(text.fixed(&rolling).is_empty(), "one request, two are unfixed");
+        text.take(&rolling, answer("one too three four"));
+        assert_eq!(text.fixed(&rolling).concat(), "one too");
+        text.take(&rolling, answer(" free for five"));
+        assert_eq!(text.words(), "one too free for five");
+        assert_eq!(text.fixed(&rolling).concat(), "one too free");
+    }
+
+    #[test]
+    fn the_engines_tokens_count_where_it_tells_them() {
+        let rolling = Rolling { unfixed_chunks: 0, unfixed_tokens: 1, ..Rolling::default() };
+        let mut text = Text::default();
+        let tokens = Some(vec!["un".to_owned(), "believ".to_owned(), "able".to_owned()]);
+        text.take(&rolling, Answer { text: "unbelievable".into(), tokens });
+        assert_eq!(text.fixed(&rolling).concat(), "unbeliev");
+    }
+}
