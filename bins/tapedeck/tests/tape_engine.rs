@@ -144,13 +144,16 @@ fn tone() -> Vec<u8> {
     (0..8_000_u32).flat_map(|n| (if n / 20 % 2 == 0 { 8_000_i16 } else { -8_000 }).to_le_bytes()).collect()
 }
 
-/// Name of the instance that answers a short call.
-fn who_answers(address: &str) -> String {
-    let mut call = Call::open(address, "").unwrap();
-    call.say(&tone());
-    let (messages, code) = call.finish();
-    assert_eq!(code, 1000);
-    messages.last().unwrap()["instance"].as_str().unwrap().to_owned()
+/// Which instances answer this many calls that are all open at once, in the order of opening.
+fn who_answers(address: &str, calls: usize) -> Vec<String> {
+    let mut open: Vec<_> = (0..calls).map(|_| Call::open(address, "").unwrap()).collect();
+    open.iter_mut().for_each(|call| call.say(&tone()));
+    let answer = |call: Call| {
+        let (messages, code) = call.finish();
+        assert_eq!(code, 1000);
+        messages.last().unwrap()["instance"].as_str().unwrap().to_owned()
+    };
+    open.into_iter().map(answer).collect()
 }
 
 fn fixtures() -> PathBuf {
@@ -158,7 +161,7 @@ fn fixtures() -> PathBuf {
 }
 
 #[test]
-fn three_instances_behind_a_balancer_take_calls_in_turn() {
+fn three_instances_behind_a_balancer_share_the_calls() {
     let server = Server::start(&["--instances", "3", "--balancer", "127.0.0.1:0"]);
     assert_eq!(server.ready["simulated"], true);
     assert_eq!(server.instances().len(), 3);
@@ -166,8 +169,7 @@ fn three_instances_behind_a_balancer_take_calls_in_turn() {
         assert!(get(address, "/health").starts_with("HTTP/1.1 200"));
         assert!(get(address, "/metrics").contains("\ntapedeck_simulated 1.0\n"));
     }
-    let answers: Vec<_> = (0..6).map(|_| who_answers(server.balancer())).collect();
-    assert_eq!(answers, ["inst1", "inst2", "inst3", "inst1", "inst2", "inst3"]);
+    assert_eq!(who_answers(server.balancer(), 6), ["inst1", "inst2", "inst3", "inst1", "inst2", "inst3"]);
     server.terminate();
     assert_eq!(server.wait().code(), Some(0));
 }
@@ -178,13 +180,9 @@ fn a_process_each_behind_a_balancer_process() {
     let second = Server::start(&["--instances", "1", "--first", "5", "--name", "node-"]);
     let backends = format!("{},{}", first.instances()[0], second.instances()[0]);
     let balancer = Server::start(&["--balance", &backends]);
-    let mut answers: Vec<_> = (0..4).map(|_| who_answers(balancer.balancer())).collect();
-    answers.sort();
-    assert_eq!(answers, ["inst4", "inst4", "node-5", "node-5"]);
+    assert_eq!(who_answers(balancer.balancer(), 4), ["inst4", "node-5", "inst4", "node-5"]);
     drop(first); // killed, not asked
-    for _ in 0..3 {
-        assert_eq!(who_answers(balancer.balancer()), "node-5");
-    }
+    assert_eq!(who_answers(balancer.balancer(), 3), ["node-5"; 3]);
     balancer.terminate();
     assert_eq!(balancer.wait().code(), Some(0));
 }
@@ -255,7 +253,7 @@ fn mischief_and_refusal_are_had_for_the_asking() {
     let server = Server::start(&["--instances", "1", "--mischief", "handshake:500/2"]);
     let address = server.instances()[0];
     assert!(Call::open(address, "").err().unwrap().contains(" 500 "));
-    assert_eq!(who_answers(address), "inst1");
+    assert_eq!(who_answers(address, 1), ["inst1"]);
 
     let params = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(params.path(), "max_sessions = 0\n").unwrap();
