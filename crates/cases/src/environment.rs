@@ -112,6 +112,8 @@ struct Server {
     evidence: tapedeck_record::Evidence,
     #[serde(skip_serializing_if = "Option::is_none")]
     window_ms: Option<u32>,
+    /// Store and forward: a capacity of whole utterances, not to be compared with a streaming one.
+    whole_utterances: bool,
     certificate_checked: bool,
 }
 
@@ -237,6 +239,7 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
             dialect: world.site.dialect.name().into(),
             evidence: world.site.dialect.evidence(),
             window_ms: world.config.server.window_ms,
+            whole_utterances: !world.site.dialect.answers_during_call(),
             certificate_checked: !world.config.server.accept_any_certificate,
         },
         tapes: earlier.tapes.into_iter().chain(tapes).collect(),

@@ -25,7 +25,16 @@ pub struct Steps<'a> {
 impl<'a> Steps<'a> {
     /// Nothing played yet.
     pub fn new(world: &'a World, dir: &'a mut RunDir, watch: &'a dyn Observer) -> Self {
-        Self { world, dir, watch, interrupted: false, begun: false }
+        let steps = Self { world, dir, watch, interrupted: false, begun: false };
+        let dialect = &world.site.dialect;
+        if !dialect.answers_during_call() {
+            steps.say(&format!(
+                "{} is store and forward: every figure and N* are of whole utterances, not to be compared with \
+                 streaming ones",
+                dialect.name()
+            ));
+        }
+        steps
     }
 
     /// Plays a point, or takes it over from the run directory; nothing when the user stopped it.
