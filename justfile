@@ -37,5 +37,13 @@ deny:
 e2e:
     bash e2e/sockets.sh
 
+# A ladder against sherpa-onnx's stock streaming server, driven into saturation.
+e2e-sherpa:
+    bash e2e/sherpa.sh
+
+# A real nginx in front of three engines: spread, stickiness, a kill, refusal.
+e2e-nginx:
+    bash e2e/nginx.sh
+
 # What decides.
 ci: lint doc test no-std e2e
