@@ -87,6 +87,12 @@ impl Console {
         );
     }
 
+    /// Whether a table is shown, rather than JSON or nothing.
+    #[must_use]
+    pub const fn is_table(&self) -> bool {
+        matches!(self.show, Show::Table(_))
+    }
+
     /// Prints a case's whole answer as one JSON object.
     pub fn answer<A: serde::Serialize>(&self, case: &str, answer: &A) {
         if let Ok(answer) = serde_json::to_value(answer) {
@@ -149,6 +155,7 @@ impl Console {
             }
             Progress::StepDone { report, .. } => self.line(&row(report)),
             Progress::Note { text } => self.line(&format!("note: {text}")),
+            Progress::Part { part, title, .. } => self.line(&format!("{part}: {title}")),
         }
     }
 }

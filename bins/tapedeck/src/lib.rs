@@ -1,10 +1,12 @@
 //! Shared pieces of the command line tools.
+pub mod campaign;
 pub mod common;
 pub mod console;
 pub mod doctor;
 pub mod signals;
 pub mod tape_engine;
 pub mod tape_erlang;
+pub mod tape_gateway;
 pub mod tape_sizing;
 pub mod tape_wer;
 pub mod tapectl;

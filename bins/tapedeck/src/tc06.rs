@@ -90,8 +90,10 @@ fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
 #[must_use]
 pub fn summary(answer: &Answer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
-    let mut lines =
-        vec![String::new(), format!("N* = {} from {}{simulated}", answer.n_star.streams, answer.n_star.source)];
+    let mut lines = vec![
+        String::new(),
+        format!("N* = {} from {}{simulated}", answer.n_star.streams, answer.n_star.source),
+    ];
     for incident in &answer.incidents {
         let mut sentences = incident.sentences().into_iter();
         lines.extend(sentences.next().map(|head| format!("* {head}")));

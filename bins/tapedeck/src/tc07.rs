@@ -57,7 +57,8 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     let mut lines = vec![
         String::new(),
         format!("N* = {} from {}{simulated}", answer.n_star.streams, answer.n_star.source),
-        "topology      instances  N*                    streams    RTF p95    lag p95   KV room  errors".into(),
+        "topology      instances  N*                    streams    RTF p95    lag p95   KV room  errors"
+            .into(),
     ];
     lines.extend(answer.candidates.iter().map(row));
     match &answer.recommended {

@@ -75,6 +75,23 @@ pub enum Progress<'a> {
         /// Whether it was taken over from an earlier, resumed run.
         resumed: bool,
     },
+    /// A part of a campaign begins.
+    Part {
+        /// The case.
+        part: &'a str,
+        /// What it is, in a few words.
+        title: &'a str,
+        /// Its place among the parts, from 1.
+        number: usize,
+        /// How many parts there are.
+        of: usize,
+        /// Its answer, where it was played before.
+        done: Option<&'a str>,
+        /// About how long it takes, seconds.
+        expected_s: f64,
+        /// About how long everything takes from here on, this part included, seconds.
+        remaining_s: f64,
+    },
     /// A sentence for the reader.
     Note {
         /// The sentence.

@@ -196,7 +196,7 @@ pub async fn run(
     let mut interrupted = false;
     for topology in topologies {
         let there = world.on(topology)?;
-        let points = points(&there, topology, &n_star);
+        let points = points(world, topology, &n_star);
         if points.iter().any(|p| compared.dir.finished(&p.step).is_none()) {
             compared.switch(Some(topology)).await?;
         }
@@ -219,21 +219,30 @@ pub async fn run(
     Ok(answer)
 }
 
-/// The mini-ladder of one topology, the common load first.
-fn points(there: &World, topology: &TopologyConfig, n_star: &NStar) -> Vec<Point> {
-    let rules = &there.config.topology;
+/// The mini-ladder of one topology, the common load first. Every topology gets the same loads, multiples of the first
+/// one's instance count.
+fn points(world: &World, topology: &TopologyConfig, n_star: &NStar) -> Vec<Point> {
+    let rules = &world.config.topology;
     let mut points: Vec<Point> = Vec::new();
     for &share in &rules.shares {
-        let streams = n_star.share(share, there.instances.len());
+        let streams = load(n_star.streams, share, world.instances.len());
         let step = format!("tc07-{}-N{streams:03}", topology.name);
         if points.iter().all(|p| p.step != step) {
-            let loops = Point::loops(&there.config.load, streams);
+            let loops = Point::loops(&world.config.load, streams);
             let labels = vec![format!("topology {}", topology.name)];
             let planned = u32::try_from(rules.shares.len()).unwrap_or(u32::MAX);
             points.push(Point { labels, points_planned: planned, ..Point::new(step, streams, loops) });
         }
     }
     points
+}
+
+/// A share of N*, which may be above 1, as the nearest multiple of the instance count.
+pub(crate) fn load(n_star: u32, share: f64, instances: usize) -> u32 {
+    let step = u32::try_from(instances).unwrap_or(u32::MAX).max(1);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small multiple of a u32")]
+    let steps = (f64::from(n_star) * share / f64::from(step)).round().max(1.0) as u32;
+    steps.saturating_mul(step)
 }
 
 fn conclude(
@@ -291,6 +300,20 @@ impl World {
         there.vram_baseline = OnceCell::new();
         Ok(there)
     }
+}
+
+/// Stops the topology that is there and starts another; nothing is the one that all other cases measure.
+///
+/// # Errors
+/// Commands that are missing or fail, instances that do not become well, a run directory that cannot be written.
+pub async fn switch(
+    world: &World,
+    dir: &mut RunDir,
+    watch: &dyn Observer,
+    from: Option<&TopologyConfig>,
+    to: Option<&TopologyConfig>,
+) -> Result<(), CaseError> {
+    Compared { world, dir, watch, now: from }.switch(to).await
 }
 
 /// Goes from topology to topology.

@@ -78,10 +78,12 @@ pub struct Liveness {
 #[must_use]
 pub fn judge(tier: &TierReport, calls: &[CallRecord], samples: &[Sample], world: &World) -> Soak {
     let config = &world.config;
+    // A soak that is shorter than usual has shorter periods, so that there are enough to tell a drift by.
+    let period_s = config.soak.period_s.min(config.soak.hours * 3600.0 / 16.0);
     let inside: Vec<&Sample> = samples.iter().filter(|s| s.at_s <= tier.window_to_s).collect();
     let soak = Soak {
         memory: memory(&inside, &config.soak.leak, config.run.seed),
-        periods: periods(calls, tier.final_basis, &config.slo, config.soak.period_s),
+        periods: periods(calls, tier.final_basis, &config.slo, period_s),
         drift: Drift {
             per_h_s: None,
             low_per_h_s: None,
@@ -95,7 +97,7 @@ pub fn judge(tier: &TierReport, calls: &[CallRecord], samples: &[Sample], world:
         complaints: Vec::new(),
         unknown: Vec::new(),
     };
-    let drift = drift(&soak.periods, &config.slo, config.soak.period_s);
+    let drift = drift(&soak.periods, &config.slo, period_s);
     conclude(Soak { drift, ..soak }, config.slo.live.silent_scrapes, config.load.sample_s)
 }
 

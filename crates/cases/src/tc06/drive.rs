@@ -44,9 +44,13 @@ pub(super) async fn play(
     watch: &dyn Observer,
 ) -> Result<Option<Incident>, CaseError> {
     let step = scene.step;
+    let pinned: Vec<&Instance> =
+        world.instances.iter().filter(|i| world.config.fault.pinned && i.direct.is_some()).collect();
+    // The pinned streams are part of the load, not on top of it.
+    let balanced = scene.streams.saturating_sub(u32::try_from(pinned.len()).unwrap_or(u32::MAX)).max(1);
     let point = Point {
         labels: vec!["fault".into(), scene.fault.name().into()],
-        ..Point::new(step, scene.streams, ENDLESS)
+        ..Point::new(step, balanced, ENDLESS)
     };
     let expected = expected(world, scene.streams);
     let mean_s =
@@ -81,8 +85,6 @@ pub(super) async fn play(
         control.clone(),
         call_out,
     );
-    let pinned: Vec<&Instance> =
-        world.instances.iter().filter(|i| world.config.fault.pinned && i.direct.is_some()).collect();
     let (pinned_out, pinned_calls) = mpsc::unbounded_channel();
     let straight = pinned
         .iter()
@@ -95,7 +97,7 @@ pub(super) async fn play(
         world,
         tally,
         pinned: &pinned,
-        streams: scene.streams,
+        streams: balanced,
         seen: Vec::new(),
         seen_pinned: BTreeMap::new(),
     };
@@ -131,7 +133,7 @@ pub(super) async fn play(
     let report = tally.judge(bounds, Some(&drained), &sources);
     let incident = timeline.map(|timeline| {
         let rules = &world.config.fault.recovery;
-        judge(scene.streams, scene.share, timeline, &seen, &seen_pinned, rules)
+        judge((scene.streams, balanced), scene.share, timeline, &seen, &seen_pinned, rules)
     });
     if let Some(incident) = &incident {
         earlier::write(dir, scene.file, incident)?;

@@ -104,8 +104,10 @@ pub struct Pinned {
 /// What a fault did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Incident {
-    /// Streams that were played through the balancer.
+    /// Streams that were played in all.
     pub streams: u32,
+    /// Those of them that went through the balancer; the others are pinned, one to each instance.
+    pub streams_balanced: u32,
     /// That load / N*.
     pub share: f64,
     /// When what was done.
@@ -133,10 +135,10 @@ pub struct Incident {
     pub pinned: Vec<Pinned>,
 }
 
-/// Judges one fault. `streams` and `share` are only told on.
+/// Judges one fault. `streams` (in all, and through the balancer) and `share` are only told on.
 #[must_use]
 pub fn judge(
-    streams: u32,
+    (streams, streams_balanced): (u32, u32),
     share: f64,
     timeline: Timeline,
     calls: &[Seen],
@@ -169,6 +171,7 @@ pub fn judge(
     let lags: Vec<(f64, f64)> = calls.iter().flat_map(|c| c.lags.iter().copied()).collect();
     Incident {
         streams,
+        streams_balanced,
         share,
         retries_needed: in_flight.broken() + new_calls.broken() > 0,
         in_flight_elsewhere: Toll::of(calls.iter().filter(open).filter(|c| !hit(c))),

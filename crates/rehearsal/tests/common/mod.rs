@@ -18,7 +18,7 @@ pub(crate) fn fixtures() -> PathBuf {
 pub(crate) fn tenth(seed: u64, tiers: &[u32]) -> Config {
     let mut config = Config {
         load: LoadConfig { ramp_s: 0.05, warm_up_s: 12.0, cool_down_s: 6.0, ..LoadConfig::default() },
-        ladder: LadderConfig { tiers: tiers.to_vec(), refine: true },
+        ladder: LadderConfig { tiers: tiers.to_vec(), ..LadderConfig::default() },
         slo: Limits { ttft_basis: TtftBasis::Window, ..Limits::default() },
         ..Config::default()
     };

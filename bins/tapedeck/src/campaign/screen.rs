@@ -1,0 +1,195 @@
+//! The campaign on one screen, or as plain log lines where nobody looks at a screen.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tapedeck_cases::campaign::Part;
+use tapedeck_cases::{Observer, Phase, Progress};
+
+use crate::console::{Console, row};
+
+/// Sentences that stay on the screen.
+const NOTES: usize = 4;
+
+/// Shows a campaign.
+#[derive(Debug)]
+pub(crate) struct Screen<'a> {
+    console: &'a Console,
+    live: Option<Live>,
+    state: Mutex<State>,
+}
+
+/// Lines of the screen, from top to bottom.
+#[derive(Debug)]
+struct Live {
+    _all: MultiProgress,
+    head: ProgressBar,
+    parts: Vec<ProgressBar>,
+    step: ProgressBar,
+    figures: ProgressBar,
+    last: ProgressBar,
+    notes: Vec<ProgressBar>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    counted: u64,
+    of: u64,
+    errors: u64,
+    notes: VecDeque<String>,
+}
+
+impl<'a> Screen<'a> {
+    /// A live screen on a terminal; log lines elsewhere. With `plain`, whatever the console shows.
+    pub(crate) fn new(console: &'a Console, plain: bool) -> Self {
+        let live = (!plain && std::io::stderr().is_terminal()).then(Live::new);
+        Self { console, live, state: Mutex::default() }
+    }
+
+    /// Leaves the screen as it is last.
+    pub(crate) fn finish(&self) {
+        if let Some(live) = &self.live {
+            for bar in [&live.head, &live.step, &live.figures, &live.last].into_iter().chain(&live.parts).chain(&live.notes) {
+                bar.finish_and_clear();
+            }
+        }
+    }
+
+    fn log(&self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Part { part, title, number, of, done, expected_s, remaining_s } => {
+                self.console.line(&match done {
+                    Some(done) => format!("[{number}/{of}] {part} {title}: done before: {done}"),
+                    None => format!(
+                        "[{number}/{of}] {part} {title}: about {}, {} to the end",
+                        span(*expected_s),
+                        span(*remaining_s)
+                    ),
+                });
+            }
+            Progress::StepBegins { step, streams, counted_calls, expected_s } => {
+                self.console.line(&format!(
+                    "{step}: {streams} streams, {counted_calls} calls will count, about {}",
+                    span(*expected_s)
+                ));
+            }
+            Progress::StepDone { report, .. } => self.console.line(&row(report)),
+            other => self.console.on(other),
+        }
+    }
+
+    fn show(live: &Live, progress: &Progress<'_>, state: &mut State) {
+        match progress {
+            Progress::Run { path, simulated } => {
+                let what = if *simulated { "simulated campaign" } else { "campaign" };
+                live.head.set_message(format!("{what} in {path}"));
+            }
+            Progress::Part { part, number, done, remaining_s, title, .. } => {
+                live.head.set_message(format!("campaign: {} to the end", span(*remaining_s)));
+                if let Some(bar) = live.parts.get(number.saturating_sub(1)) {
+                    bar.set_message(match done {
+                        Some(done) => format!("  ok  {part:<6} {title}: {done}"),
+                        None => format!("  >>  {part:<6} {title}"),
+                    });
+                }
+            }
+            Progress::StepBegins { step, streams, counted_calls, expected_s } => {
+                (state.counted, state.of, state.errors) = (0, *counted_calls, 0);
+                live.step.set_message(format!("{step}: {streams} streams, about {}", span(*expected_s)));
+                live.figures.set_message("");
+            }
+            Progress::Phase { step, phase } => {
+                let phase = match phase {
+                    Phase::Preflight => "preflight",
+                    Phase::Load => "ramp, warm-up and load",
+                    Phase::Drain => "draining",
+                    Phase::CoolDown => "cooling down",
+                };
+                live.step.set_message(format!("{step}: {phase}"));
+            }
+            Progress::Call { counted, of, errors, .. } => {
+                (state.counted, state.of, state.errors) = (*counted, *of, *errors);
+            }
+            Progress::Live { kv_pool, waiting, .. } => {
+                let kv = kv_pool.map_or_else(String::new, |kv| format!(", KV pool {:.0} %", kv * 100.0));
+                let waiting = waiting.map_or_else(String::new, |w| format!(", {w:.0} waiting"));
+                live.figures.set_message(format!(
+                    "{} of {} calls, {} errors{kv}{waiting}",
+                    state.counted, state.of, state.errors
+                ));
+            }
+            Progress::StepDone { report, .. } => live.last.set_message(row(report)),
+            Progress::Note { text } => {
+                let part = Part::ALL.iter().position(|p| text.starts_with(&format!("{}: ", p.name())));
+                if let Some(bar) = part.and_then(|p| live.parts.get(p)) {
+                    bar.set_message(format!("  ok  {text}"));
+                }
+                state.notes.push_back((*text).to_string());
+                while state.notes.len() > NOTES {
+                    state.notes.pop_front();
+                }
+                for (bar, note) in live.notes.iter().zip(&state.notes) {
+                    bar.set_message(note.clone());
+                }
+            }
+        }
+    }
+}
+
+impl Live {
+    fn new() -> Self {
+        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+        let line = || {
+            let bar = all.add(ProgressBar::new_spinner());
+            if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        };
+        let head = line();
+        let parts = Part::ALL.map(|part| {
+            let bar = line();
+            bar.set_message(format!("      {:<6} {}", part.name(), part.title()));
+            bar
+        });
+        let (step, figures, last) = (line(), line(), line());
+        let notes = (0..NOTES).map(|_| line()).collect();
+        Self { head, parts: parts.into(), step, figures, last, notes, _all: all }
+    }
+}
+
+impl Observer for Screen<'_> {
+    fn on(&self, progress: &Progress<'_>) {
+        // A poisoned state only held what is shown.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.live {
+            Some(live) => Self::show(live, progress, &mut state),
+            None if self.console.is_table() => self.log(progress),
+            None => self.console.on(progress),
+        }
+    }
+}
+
+/// `1h 5m`, rounded to something a person plans with.
+fn span(seconds: f64) -> String {
+    let whole = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default().as_secs();
+    match whole {
+        0..90 => format!("{whole} s"),
+        90..5400 => format!("{} min", whole.div_ceil(60)),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_the_unit_that_fits() {
+        let spans = [0.4, 75.0, 100.0, 3_600.0, 43_500.0].map(span);
+        assert_eq!(spans, ["0 s", "75 s", "2 min", "60 min", "12 h 05 min"]);
+    }
+}

@@ -1,0 +1,484 @@
+//! The campaign: every case, one after the other, unattended. What one case finds flows into the next.
+//!
+//! All parts share one run directory. Each finished part is noted in `campaign.json`, each finished step in the journal
+//! of the run, so that a campaign that was cut goes on at the step that was cut.
+
+pub mod plan;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_record::ExitCode;
+use tapedeck_rundir::{RunDir, RunInfo};
+
+use crate::control::{Refusal, restart};
+use crate::decision::Decision;
+use crate::error::CaseError;
+use crate::progress::{Observer, Progress};
+use crate::reel::Role;
+use crate::tc06::Fault;
+use crate::world::World;
+use crate::{Config, earlier, tc01, tc02, tc03, tc03b, tc04, tc05, tc06, tc07, tc08};
+
+pub use plan::{Estimate, Plan};
+
+/// The file that the campaign keeps its books in.
+pub const FILE: &str = "campaign.json";
+
+/// One case of the campaign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// The single stream.
+    Tc01,
+    /// What streams cost.
+    Tc02,
+    /// The ladder.
+    Tc03,
+    /// Long calls.
+    Tc03b,
+    /// The middle tier again.
+    Tc08,
+    /// Words under load.
+    Tc04,
+    /// The soak.
+    Tc05,
+    /// Faults.
+    Tc06,
+    /// Topologies.
+    Tc07,
+}
+
+impl Part {
+    /// All of them, in the order in which they are played.
+    pub const ALL: [Self; 9] = [
+        Self::Tc01,
+        Self::Tc02,
+        Self::Tc03,
+        Self::Tc03b,
+        Self::Tc08,
+        Self::Tc04,
+        Self::Tc05,
+        Self::Tc06,
+        Self::Tc07,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tc01 => "tc01",
+            Self::Tc02 => "tc02",
+            Self::Tc03 => "tc03",
+            Self::Tc03b => "tc03b",
+            Self::Tc08 => "tc08",
+            Self::Tc04 => "tc04",
+            Self::Tc05 => "tc05",
+            Self::Tc06 => "tc06",
+            Self::Tc07 => "tc07",
+        }
+    }
+
+    /// What it is, in a few words.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Tc01 => "one stream",
+            Self::Tc02 => "what a stream costs",
+            Self::Tc03 => "the ladder: N*",
+            Self::Tc03b => "long calls",
+            Self::Tc08 => "the same tier again",
+            Self::Tc04 => "words under load",
+            Self::Tc05 => "soak",
+            Self::Tc06 => "fault injection",
+            Self::Tc07 => "topologies",
+        }
+    }
+
+    /// Whether it needs N*.
+    #[must_use]
+    pub const fn needs_n_star(self) -> bool {
+        matches!(self, Self::Tc03b | Self::Tc08 | Self::Tc04 | Self::Tc05 | Self::Tc06 | Self::Tc07)
+    }
+}
+
+/// What to do where a result puts earlier ones in doubt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// Stop, and tell how to go on either way.
+    #[default]
+    Ask,
+    /// Climb the ladder anew, in a run of its own beside this one, and go on with what it finds.
+    Rerun,
+    /// Note it and go on.
+    Accept,
+}
+
+/// `[campaign]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CampaignConfig {
+    /// Where TC-08 finds drift: draining between tiers was not enough, so a new ladder restarts before each tier.
+    pub on_drift: Policy,
+    /// Where TC-07 finds a better topology: a new ladder is climbed there.
+    pub on_better: Policy,
+    /// Parts that are left out.
+    pub skip: Vec<Part>,
+}
+
+/// What to do in doubt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Policies {
+    /// Where TC-08 finds drift.
+    pub on_drift: Policy,
+    /// Where TC-07 finds a better topology.
+    pub on_better: Policy,
+}
+
+impl From<&CampaignConfig> for Policies {
+    fn from(config: &CampaignConfig) -> Self {
+        Self { on_drift: config.on_drift, on_better: config.on_better }
+    }
+}
+
+/// How a part ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartDone {
+    /// Which.
+    pub part: Part,
+    /// Its answer; empty where it was left out.
+    pub decision: Option<Decision>,
+    /// The answer in one plain sentence, or why it was left out.
+    pub sentence: String,
+    /// How long it took, seconds on the run's clock.
+    pub seconds: f64,
+}
+
+/// A ladder that was climbed anew.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rerun {
+    /// Why.
+    pub why: String,
+    /// N* that it found.
+    pub n_star: Option<u32>,
+    /// N* as it is displayed.
+    pub capacity: String,
+    /// Its run directory.
+    pub run: PathBuf,
+}
+
+/// What a campaign answers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Every part so far, in the order of play.
+    pub parts: Vec<PartDone>,
+    /// Ladders that were climbed anew.
+    pub reruns: Vec<Rerun>,
+    /// N* as it stands.
+    pub n_star: Option<u32>,
+    /// Why the campaign stopped before its end, and how to go on; empty where it did not.
+    pub stopped: Option<String>,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+    /// Where everything is written down.
+    #[serde(skip)]
+    pub run: PathBuf,
+}
+
+impl Answer {
+    /// The exit code: 1 where a part's answer was no, 4 where one was not decidable or the campaign waits for a decision.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        let any = |decision| self.parts.iter().any(|p| p.decision == Some(decision));
+        if self.interrupted {
+            ExitCode::Interrupted
+        } else if self.stopped.is_some() {
+            ExitCode::Undecidable
+        } else if any(Decision::No) {
+            ExitCode::No
+        } else if any(Decision::Undecidable) {
+            ExitCode::Undecidable
+        } else {
+            ExitCode::Ok
+        }
+    }
+
+    fn done(&self, part: Part) -> Option<&PartDone> {
+        self.parts.iter().find(|p| p.part == part)
+    }
+}
+
+/// Tapes that the campaign plays beside Tape-A, as far as the config names them.
+#[must_use]
+pub fn needs(config: &Config) -> Vec<Role> {
+    let labelled = (!config.labelled.manifest.as_os_str().is_empty()).then_some(Role::Labelled);
+    tc05::needs(config).into_iter().chain(labelled).collect()
+}
+
+/// Plays every part that is left. `policies` stand in for those of the config: they may differ when a campaign goes on.
+///
+/// # Errors
+/// A failed preflight, an instance that went down twice, a run directory that cannot be written. What is missing in
+/// the config leaves its part out and is no error.
+pub async fn run(
+    world: &World,
+    dir: &mut RunDir,
+    policies: Policies,
+    watch: &dyn Observer,
+) -> Result<Answer, CaseError> {
+    let mut answer: Answer = earlier::read(dir, FILE)?.unwrap_or_default();
+    answer.simulated = world.simulated;
+    answer.run = dir.path().to_path_buf();
+    answer.stopped = None;
+    let mut campaign = Campaign { world, dir, policies, watch, answer };
+    campaign.play().await?;
+    Ok(campaign.answer)
+}
+
+struct Campaign<'a> {
+    world: &'a World,
+    dir: &'a mut RunDir,
+    policies: Policies,
+    watch: &'a dyn Observer,
+    answer: Answer,
+}
+
+/// A part's answer: what was decided, in words, and whether the user stopped it.
+type Outcome = (Decision, String, bool);
+
+impl Campaign<'_> {
+    async fn play(&mut self) -> Result<(), CaseError> {
+        if self.answer.parts.is_empty() && self.dir.steps().is_empty() {
+            self.fresh().await?;
+        }
+        for (i, part) in Part::ALL.into_iter().enumerate() {
+            self.tell(part, i + 1);
+            if self.answer.done(part).is_none() {
+                if !self.part(part).await? {
+                    return Ok(());
+                }
+                self.keep()?;
+            }
+            // Asked again when a campaign goes on that stopped here, perhaps with another policy.
+            if !self.consequence(part).await? {
+                return Ok(());
+            }
+        }
+        self.keep()
+    }
+
+    /// A campaign begins with engines that have just been started, where it may start them.
+    async fn fresh(&mut self) -> Result<(), CaseError> {
+        let restarted = restart(self.world, self.dir, "campaign", &self.world.instances, self.watch).await?;
+        if let Err(Refusal::NotPossible(why) | Refusal::Failed(why)) = restarted {
+            self.say(&format!("beginning with the engines as they are: {why}"));
+        }
+        Ok(())
+    }
+
+    /// Plays one part and notes how it ended; false where the user stopped it.
+    async fn part(&mut self, part: Part) -> Result<bool, CaseError> {
+        let from_s = self.world.now_s();
+        let outcome = if self.world.config.campaign.skip.contains(&part) {
+            Err(CaseError::Control { what: "left out, as the config says".into() })
+        } else if part.needs_n_star() && self.answer.n_star.is_none() {
+            Err(CaseError::Control { what: "left out: the ladder found no N*".into() })
+        } else {
+            self.case(part).await
+        };
+        let (decision, sentence) = match outcome {
+            Ok((.., true)) => {
+                self.answer.interrupted = true;
+                return Ok(false);
+            }
+            Ok((decision, sentence, false)) => (Some(decision), sentence),
+            // What the config does not give cannot be measured; the other parts can.
+            Err(e) if e.exit_code() == ExitCode::Usage => (None, e.to_string()),
+            Err(e) => return Err(e),
+        };
+        self.say(&format!("{}: {sentence}", part.name()));
+        let seconds = self.world.now_s() - from_s;
+        self.answer.parts.push(PartDone { part, decision, sentence, seconds });
+        Ok(true)
+    }
+
+    async fn case(&mut self, part: Part) -> Result<Outcome, CaseError> {
+        let (world, watch, n_star) = (self.world, self.watch, self.answer.n_star);
+        let dir = &mut *self.dir;
+        Ok(match part {
+            Part::Tc01 => {
+                let a = tc01::run(world, dir, watch).await?;
+                let said = said(a.decision, "a single stream meets every limit", &a.reasons);
+                (a.decision, said, a.interrupted)
+            }
+            Part::Tc02 => {
+                let a = tc02::run(world, dir, watch).await?;
+                let said = a.streams_by_memory.map_or_else(
+                    || "what a stream costs could not be measured".into(),
+                    |n| format!("by their cost in memory, {n:.0} streams fit"),
+                );
+                (a.decision, said, a.interrupted)
+            }
+            Part::Tc03 => {
+                let a = tc03::run(world, dir, watch).await?;
+                self.answer.n_star = a.capacity.n_star;
+                (decision(a.exit_code(None)), format!("N* = {}", a.capacity.display()), a.interrupted)
+            }
+            Part::Tc03b => {
+                let a = tc03b::run(world, dir, watch, n_star).await?;
+                (a.decision, format!("N* with long calls = {}", a.capacity.display()), a.interrupted)
+            }
+            Part::Tc08 => {
+                let a = tc08::run(world, dir, watch, None).await?;
+                (a.decision, a.repeatability.sentence(), a.interrupted)
+            }
+            Part::Tc04 => {
+                let a = tc04::run(world, dir, watch, n_star).await?;
+                let said = match a.clean_up_to {
+                    Some(n) => format!("words suffer above {n} streams"),
+                    None => "words do not suffer from load".into(),
+                };
+                (a.decision, said, a.interrupted)
+            }
+            Part::Tc05 => {
+                let a = tc05::run(world, dir, n_star, None, watch).await?;
+                let said = a.soak.as_ref().map_or_else(String::new, |s| {
+                    let all: Vec<_> = s.complaints.iter().chain(&s.unknown).cloned().collect();
+                    said(decision(a.exit_code()), "hours of load showed nothing to complain of", &all)
+                });
+                (decision(a.exit_code()), said, a.interrupted)
+            }
+            Part::Tc06 => {
+                let a = tc06::run(world, dir, n_star, Fault::Kill, watch).await?;
+                let all: Vec<_> = a.complaints.iter().chain(&a.unknown).cloned().collect();
+                let said = said(decision(a.exit_code()), "the others kept up, and the instance came back", &all);
+                (decision(a.exit_code()), said, a.interrupted)
+            }
+            Part::Tc07 => {
+                let a = tc07::run(world, dir, n_star, watch).await?;
+                (decision(a.exit_code()), a.why.clone(), a.interrupted)
+            }
+        })
+    }
+
+    /// What follows from a part that puts the ladder in doubt; false where the campaign waits for a decision.
+    async fn consequence(&mut self, part: Part) -> Result<bool, CaseError> {
+        let drifted = part == Part::Tc08 && self.answer.done(part).is_some_and(|d| d.decision == Some(Decision::No));
+        let better = match part {
+            Part::Tc07 => earlier::read::<tc07::Answer>(self.dir, tc07::ANSWER)?.filter(|a| a.better),
+            _ => None,
+        };
+        let (policy, flag, why, name) = match (drifted, &better) {
+            (true, _) => {
+                let why = "the same load gave other figures the second time, so draining between tiers is not enough";
+                (self.policies.on_drift, "--on-drift", why.to_string(), "restarted".to_string())
+            }
+            (_, Some(a)) => {
+                let name = a.recommended.clone().unwrap_or_default();
+                (self.policies.on_better, "--on-better", a.why.clone(), name)
+            }
+            _ => return Ok(true),
+        };
+        if self.answer.reruns.iter().any(|r| r.why == why) {
+            return Ok(true);
+        }
+        match policy {
+            Policy::Accept => {
+                self.say(&format!("{why}; noted, and going on"));
+                Ok(true)
+            }
+            Policy::Ask => {
+                let path = self.dir.path().display().to_string();
+                self.answer.stopped = Some(format!(
+                    "{why}; go on with `campaign --resume {path} {flag} rerun` to climb the ladder anew, or `{flag} accept`"
+                ));
+                self.keep()?;
+                Ok(false)
+            }
+            Policy::Rerun => self.rerun(&why, &name, better.is_some()).await,
+        }
+    }
+
+    /// Climbs the ladder anew in a run of its own; false where the user stopped it.
+    async fn rerun(&mut self, why: &str, name: &str, topology: bool) -> Result<bool, CaseError> {
+        self.say(&format!("{why}: climbing the ladder anew"));
+        let world = self.world;
+        let topology = world.config.topologies.iter().find(|t| topology && t.name == name);
+        let mut there = match topology {
+            Some(t) => world.on(t)?,
+            None => world.clone(),
+        };
+        there.config.ladder.restart_each_tier |= topology.is_none();
+        if topology.is_some() {
+            tc07::switch(world, self.dir, self.watch, None, topology).await?;
+        }
+        let root = self.dir.path().parent().unwrap_or(self.dir.path()).to_path_buf();
+        let info = RunInfo {
+            run_id: format!("{}-{name}", self.dir.info().run_id),
+            case: "tc03".into(),
+            ..self.dir.info().clone()
+        };
+        // A rerun that was cut is taken up where it was.
+        let path = root.join(&info.run_id);
+        let text = there.config.to_toml()?;
+        let mut dir = if path.is_dir() { RunDir::resume(&path, &text)? } else { RunDir::create(&root, &info, &text)? };
+        let climbed = tc03::run(&there, &mut dir, self.watch).await?;
+        if topology.is_some() {
+            tc07::switch(world, self.dir, self.watch, topology, None).await?;
+        }
+        if climbed.interrupted {
+            self.answer.interrupted = true;
+            return Ok(false);
+        }
+        self.say(&format!("{name}: N* = {}", climbed.capacity.display()));
+        if topology.is_none() {
+            self.answer.n_star = climbed.capacity.n_star;
+        }
+        self.answer.reruns.push(Rerun {
+            why: why.into(),
+            n_star: climbed.capacity.n_star,
+            capacity: climbed.capacity.display(),
+            run: dir.path().to_path_buf(),
+        });
+        self.keep()?;
+        Ok(true)
+    }
+
+    fn keep(&self) -> Result<(), CaseError> {
+        earlier::write(self.dir, FILE, &self.answer)
+    }
+
+    fn say(&self, text: &str) {
+        self.watch.on(&Progress::Note { text });
+    }
+
+    /// Tells whoever watches which part begins, and how much is left.
+    fn tell(&self, part: Part, number: usize) {
+        let plan = Plan::of(self.world, self.answer.n_star);
+        let left = plan.parts.iter().filter(|p| self.answer.done(p.part).is_none());
+        self.watch.on(&Progress::Part {
+            part: part.name(),
+            title: part.title(),
+            number,
+            of: Part::ALL.len(),
+            done: self.answer.done(part).map(|d| d.sentence.as_str()),
+            expected_s: plan.parts.iter().find(|p| p.part == part).map_or(0.0, |p| p.seconds),
+            remaining_s: left.map(|p| p.seconds).sum(),
+        });
+    }
+}
+
+fn decision(code: ExitCode) -> Decision {
+    match code {
+        ExitCode::Ok => Decision::Yes,
+        ExitCode::No => Decision::No,
+        _ => Decision::Undecidable,
+    }
+}
+
+fn said(decision: Decision, well: &str, reasons: &[String]) -> String {
+    if decision == Decision::Yes || reasons.is_empty() { well.to_string() } else { reasons.join("; ") }
+}
