@@ -97,4 +97,16 @@ code=0; "$bin/tc03" --config "$work/nobody.toml" --tiers 3 --out "$work/nobody" 
 [ "$code" = 1 ] || { cat "$work/nobody.txt" >&2; fail "a ladder of refused calls should exit with 1, not $code"; }
 grep -q 'connect_refused' "$work"/nobody/*/tiers.csv || fail "the outcome should be named"
 
+echo "a full disk"
+if [ "$(id -u)" = 0 ] && mkdir "$work/small" && mount -t tmpfs -o size=6m tmpfs "$work/small" 2>/dev/null; then
+  code=0; "$bin/tc03" --rehearse --tiers 3,6,12 --out "$work/small" >"$work/small.txt" 2>&1 || code=$?
+  committed=$(wc -l <"$work"/small/*/steps.jsonl) rows=$(wc -l <"$work"/small/*/ladder.csv)
+  umount "$work/small"
+  [ "$code" = 3 ] || fail "a full disk should exit with 3, not $code"
+  grep -q 'no space left' "$work/small.txt" || fail "a full disk should be named"
+  [ "$committed" -ge 1 ] && [ "$rows" = $((committed + 1)) ] || fail "earlier tiers should be intact"
+else
+  echo "NOT RUN: a small file system cannot be mounted here (needs root)"
+fi
+
 echo "sockets: all well"
