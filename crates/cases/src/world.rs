@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::config::Config;
 use crate::control::shell;
 use crate::error::{CaseError, ConfigError};
+use crate::link::Link;
 use crate::reel::{Reel, Role, load};
 use crate::shell::Told;
 
@@ -39,6 +40,15 @@ pub trait Machine: Send + Sync + fmt::Debug {
     fn disk_free_bytes(&self, at: &Path) -> Option<u64>;
     /// Files and sockets that this process may hold open at once.
     fn max_open_files(&self) -> Option<u64>;
+    /// Processes that run or wait to, averaged over a minute.
+    fn load_average(&self) -> Option<f64> {
+        None
+    }
+    /// The network interface that leads to a host.
+    fn link<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Option<Link>> {
+        let _ = (host, port);
+        Box::pin(std::future::ready(None))
+    }
     /// What a command of the config prints, given at most so long; nothing where no command is ever run.
     fn ask<'a>(&'a self, command: &'a str, limit: Duration) -> BoxFuture<'a, Option<Told>> {
         let _ = (command, limit);
@@ -303,6 +313,14 @@ impl Machine for ThisMachine {
     fn max_open_files(&self) -> Option<u64> {
         // Raising the soft limit to the hard one costs nothing and saves the user a ulimit.
         rlimit::increase_nofile_limit(u64::MAX).ok()
+    }
+
+    fn load_average(&self) -> Option<f64> {
+        std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+    }
+
+    fn link<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Option<Link>> {
+        Box::pin(crate::link::find(host, port))
     }
 
     fn ask<'a>(&'a self, command: &'a str, limit: Duration) -> BoxFuture<'a, Option<Told>> {
