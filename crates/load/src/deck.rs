@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tapedeck_protocol::{Dialect, Frame};
-use tapedeck_record::CallMeta;
+use tapedeck_record::{CallMeta, Interval, SpeechMap};
 use thiserror::Error;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
@@ -92,6 +92,24 @@ impl Deck {
     #[must_use]
     pub fn calls(&self) -> &[DeckCall] {
         &self.calls
+    }
+
+    /// The beginning of a call: as many whole chunks of it as `audio` holds, at least one; the whole call where
+    /// `audio` is not shorter. No audio is copied. Nothing where the deck has no such call.
+    #[must_use]
+    pub fn cut(&self, call: usize, audio: Duration) -> Option<DeckCall> {
+        let whole = self.calls.get(call)?;
+        if audio >= whole.audio {
+            return Some(whole.clone());
+        }
+        let chunks = usize::try_from(audio.as_nanos() / self.chunk.as_nanos().max(1)).ok()?.max(1);
+        let audio = self.chunk.saturating_mul(u32::try_from(chunks).ok()?).min(whole.audio);
+        Some(DeckCall {
+            meta: shortened(&whole.meta, audio),
+            audio,
+            frames: whole.frames.get(..chunks)?.to_vec(),
+            first_chunk: whole.first_chunk.clone(),
+        })
     }
 
     /// Audio in one message.
@@ -185,6 +203,18 @@ impl DeckCall {
         let chunk_bytes = own.len();
         dialect.prepare(&own.freeze(), chunk_bytes).into_iter().next().map(message)
     }
+}
+
+/// What is known of the beginning of a call: of one that was cut after `audio`.
+#[must_use]
+pub fn shortened(meta: &CallMeta, audio: Duration) -> CallMeta {
+    let end_ms = u32::try_from(audio.as_millis()).unwrap_or(u32::MAX);
+    if end_ms >= meta.duration_ms {
+        return meta.clone();
+    }
+    let said = meta.speech.intervals().iter().filter(|i| i.start_ms < end_ms);
+    let said = said.map(|i| Interval { end_ms: i.end_ms.min(end_ms), ..*i }).collect();
+    CallMeta { duration_ms: end_ms, speech: SpeechMap::new(said), ..meta.clone() }
 }
 
 /// A dialect's frame as the WebSocket library wants it; the payload is shared, not copied.

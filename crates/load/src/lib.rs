@@ -26,11 +26,13 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Read on in [`Plan`] (what is played), [`Cast`] (who plays which tape), [`run`] (which calls count, how it
-//! ends), [`Control`] (how to end it sooner) and [`Timeouts`] (why nothing hangs). Limits: one connection per
-//! call, arrivals are closed-loop (a stream's next call waits for its last), and nothing here knows of limits
-//! or verdicts.
+//! Read on in [`Plan`] (what is played), [`Cast`] (who plays which tape), [`run`] (which calls count, how it ends),
+//! [`arrivals`] (calls that come when they come), [`Control`] (how to end it sooner) and [`Timeouts`] (why nothing
+//! hangs). Limits: one connection per
+//! call, [`run`] is a closed loop (a stream's next call waits for its last), and nothing here knows of limits or
+//! verdicts.
 
+pub mod arrivals;
 mod call;
 mod cast;
 mod control;
@@ -45,7 +47,7 @@ mod talk;
 
 pub use cast::{Cast, Part};
 pub use control::Control;
-pub use deck::{Deck, DeckCall, DeckError};
+pub use deck::{Deck, DeckCall, DeckError, shortened};
 pub use plan::{Plan, Timeouts};
 pub use run::{Summary, run};
 pub use site::{Played, Site};

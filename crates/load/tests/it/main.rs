@@ -1,6 +1,8 @@
 //! Virtual callers against scripted servers, in memory under a paused clock and over real sockets.
 
 #[cfg(test)]
+mod arrivals;
+#[cfg(test)]
 mod backpressure;
 #[cfg(test)]
 mod counted;
