@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use tapedeck_cases::Config;
-use tapedeck_cases::tc03::{Answer, run as climb};
+use tapedeck_cases::config::{LadderContent, Pace};
+use tapedeck_cases::tc03::{Answer, Repeats, run as climb};
+use tapedeck_cases::{Config, Role};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
@@ -23,6 +24,27 @@ pub struct Cli {
     /// Concurrent streams of each tier, ascending [default: 3,6,12,18,24,30,36,48,60,75,90]
     #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
     pub tiers: Option<Vec<u32>>,
+    /// One tier of so many streams, and no refinement
+    #[arg(long, value_name = "N", conflicts_with = "tiers")]
+    pub streams: Option<u32>,
+    /// What the streams play: `tape`, or `pool` for calls that each stream draws for itself from [pool]
+    #[arg(long, value_name = "WHAT", value_parser = ["tape", "pool"])]
+    pub content: Option<String>,
+    /// `off` sends whole calls as fast as the server takes them: the hard ceiling, never N*
+    #[arg(long, value_name = "HOW", value_parser = ["real", "off"])]
+    pub pace: Option<String>,
+    /// Audio per message, milliseconds [default: 100]
+    #[arg(long, value_name = "MS")]
+    pub chunk_ms: Option<u32>,
+    /// Play each tier so many times, and tell how far the repetitions lie apart
+    #[arg(long, value_name = "K")]
+    pub repeat: Option<u32>,
+    /// Play a tier again with twice the loops while only its estimate decides
+    #[arg(long)]
+    pub until_sure: bool,
+    /// Restart the instances before each tier
+    #[arg(long)]
+    pub restart_each_tier: bool,
     /// Tape manifest made by `tapectl freeze`
     #[arg(long, value_name = "MANIFEST")]
     pub tape: Option<PathBuf>,
@@ -40,6 +62,24 @@ impl Cli {
         if let Some(tiers) = &self.tiers {
             config.ladder.tiers.clone_from(tiers);
         }
+        let ladder = &mut config.ladder;
+        if let Some(streams) = self.streams {
+            (ladder.tiers, ladder.refine) = (vec![streams], false);
+        }
+        match self.content.as_deref() {
+            Some("pool") => ladder.content = LadderContent::Pool,
+            Some(_) => ladder.content = LadderContent::Tape,
+            None => {}
+        }
+        match self.pace.as_deref() {
+            Some("off") => ladder.pace = Pace::Off,
+            Some(_) => ladder.pace = Pace::Real,
+            None => {}
+        }
+        ladder.repeat = self.repeat.unwrap_or(ladder.repeat);
+        ladder.until_sure |= self.until_sure;
+        ladder.restart_each_tier |= self.restart_each_tier;
+        config.load.chunk_ms = self.chunk_ms.unwrap_or(config.load.chunk_ms);
         if let Some(tape) = &self.tape {
             config.tape.manifest.clone_from(tape);
         }
@@ -57,7 +97,8 @@ impl Cli {
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let config = cli.config()?;
-    let (answer, console) = cli.common.carry_out(config, "tc03", &[], async |world, dir, console| {
+    let needs: &[Role] = if config.ladder.content == LadderContent::Pool { &[Role::Pool] } else { &[] };
+    let (answer, console) = cli.common.carry_out(config, "tc03", needs, async |world, dir, console| {
         console.head(&world.config.slo);
         climb(world, dir, console).await
     })?;
@@ -71,6 +112,8 @@ fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
             let object = serde_json::json!({
                 "progress": "answer",
                 "capacity": capacity,
+                "offline": answer.offline,
+                "spread": answer.spread,
                 "sentence": answer.capacity.sentence(),
                 "interrupted": answer.interrupted,
                 "run": answer.run,
@@ -84,9 +127,42 @@ fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
     }
 }
 
+/// The last lines of a ladder without pace.
+fn ceilings(answer: &Answer) -> Vec<String> {
+    let simulated = if answer.simulated { "  [simulated]" } else { "" };
+    let number = |v: Option<f64>| v.map_or_else(|| "-".to_string(), |v| format!("{v:.3}"));
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "Offline: whole calls as fast as the server took them. No capacity follows from this.{simulated}"
+        ),
+        "streams  audio s per s    RTF p50    RTF p95   calls  errors".into(),
+    ];
+    for c in &answer.offline {
+        lines.push(format!(
+            "{:>7} {:>14} {:>10} {:>10} {:>7} {:>7}",
+            c.streams,
+            number(c.audio_s_per_s),
+            number(c.rtf_p50),
+            number(c.rtf_p95),
+            c.calls,
+            c.errors,
+        ));
+    }
+    lines.push("RTF here: (final - session ready) / audio of a call".into());
+    if answer.interrupted {
+        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+    }
+    lines.push(format!("Evidence: {}", answer.run.display()));
+    lines
+}
+
 /// The last lines: N* with its state, what may be published, what limits, how sure, simulated or not.
 #[must_use]
 pub fn summary(answer: &Answer) -> Vec<String> {
+    if !answer.offline.is_empty() {
+        return ceilings(answer);
+    }
     let capacity = &answer.capacity;
     let list = |tiers: &[u32]| tiers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
@@ -122,6 +198,10 @@ pub fn summary(answer: &Answer) -> Vec<String> {
             "Not monotonic: {} passed above a failure and do not count",
             list(&capacity.non_monotonic)
         ));
+    }
+    for Repeats { streams, figure, mean, cv, n } in &answer.spread {
+        let cv = cv.map_or_else(|| "-".to_string(), |cv| format!("{:.1} %", cv * 100.0));
+        lines.push(format!("{streams} streams, {n} times: {figure} {mean:.3} on average, spread {cv}"));
     }
     if answer.simulated {
         lines.push("Simulated: measured on the built-in engine, not on your servers".into());

@@ -284,11 +284,52 @@ pub struct LadderConfig {
     pub refine: bool,
     /// Restart the instances before each tier, where draining them is not enough.
     pub restart_each_tier: bool,
+    /// What the streams play.
+    pub content: LadderContent,
+    /// How fast they speak.
+    pub pace: Pace,
+    /// How often each tier is played.
+    pub repeat: u32,
+    /// Play a tier again with twice the loops while only its estimate decides.
+    pub until_sure: bool,
+    /// Loops beyond which `until_sure` gives up.
+    pub max_loops: u32,
+}
+
+/// What the streams of a ladder play.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LadderContent {
+    /// All of them Tape-A.
+    #[default]
+    Tape,
+    /// Each its own draw from the pool.
+    Pool,
+}
+
+/// How fast streams speak.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// As people do: at 1x real time.
+    #[default]
+    Real,
+    /// Whole calls as fast as the server takes them: the hard ceiling, never N*.
+    Off,
 }
 
 impl Default for LadderConfig {
     fn default() -> Self {
-        Self { tiers: vec![3, 6, 12, 18, 24, 30, 36, 48, 60, 75, 90], refine: true, restart_each_tier: false }
+        Self {
+            tiers: vec![3, 6, 12, 18, 24, 30, 36, 48, 60, 75, 90],
+            refine: true,
+            restart_each_tier: false,
+            content: LadderContent::Tape,
+            pace: Pace::Real,
+            repeat: 1,
+            until_sure: false,
+            max_loops: 8,
+        }
     }
 }
 
@@ -388,6 +429,9 @@ impl Config {
         let tiers = &self.ladder.tiers;
         if tiers.is_empty() || tiers.contains(&0) || !tiers.is_sorted_by(|a, b| a < b) {
             return bad("ladder.tiers", format!("{tiers:?}: give ascending numbers of streams, all above 0"));
+        }
+        if self.ladder.repeat == 0 || self.ladder.max_loops == 0 {
+            return bad("ladder.repeat", "0: a tier is played at least once, with at least one loop".into());
         }
         if self.load.chunk_ms == 0 || self.load.chunk_ms > 10_000 {
             return bad("load.chunk_ms", format!("{}: give 1 to 10000 milliseconds", self.load.chunk_ms));
@@ -548,7 +592,8 @@ mod tests {
     fn what_decides_must_agree_and_the_rest_may_differ() {
         let config = parse("[load]\nramp_s = 0.1\n[rehearsal]\ninstances = 2\n").unwrap();
         let was = config.to_toml().unwrap();
-        let other = Config { ladder: LadderConfig { tiers: vec![1], ..LadderConfig::default() }, ..config.clone() };
+        let other =
+            Config { ladder: LadderConfig { tiers: vec![1], ..LadderConfig::default() }, ..config.clone() };
         assert_eq!(other.differs(&was), None);
         let mut slower = config.clone();
         slower.load.timeouts.final_s = 5.0;

@@ -62,6 +62,8 @@ pub struct Point {
     pub baseline: Option<QualityBaseline>,
     /// Whether every call counts from the first on: no ramp, no warm-up.
     pub at_once: bool,
+    /// Whether whole calls are sent as fast as the server takes them.
+    pub offline: bool,
     /// How long a point without streams is watched.
     pub hold: Duration,
     /// Whether memory that grows ends the point at once; not where its growth is what is measured.
@@ -82,6 +84,7 @@ impl Point {
             labels: Vec::new(),
             baseline: None,
             at_once: false,
+            offline: false,
             hold: Duration::ZERO,
             watch_vram: true,
         }
@@ -276,13 +279,15 @@ pub(crate) fn plan(world: &World, point: &Point) -> Plan {
         timeouts: Timeouts {
             connect: seconds(timeouts.connect_s),
             idle: seconds(timeouts.idle_s),
-            mute: Some(seconds(timeouts.mute_s)),
+            // Text that is owed by the clock of the call is not owed by ours.
+            mute: (!point.offline).then(|| seconds(timeouts.mute_s)),
             final_: seconds(timeouts.final_s),
             ..Timeouts::default()
         },
         ping_every: (load.ping_s > 0.0).then(|| seconds(load.ping_s)),
         keep_texts: world.config.run.keep_texts || has_words(world, point),
         unique_per_session: load.unique_per_session,
+        at_once: point.offline,
         ..Plan::default()
     }
 }
@@ -578,7 +583,7 @@ impl<'a> Tally<'a> {
 }
 
 /// What the verdict has to know of an instance of this kind.
-fn facts(name: &str, kind: EngineKind, prefix_caching: Option<bool>) -> InstanceFacts {
+pub(crate) fn facts(name: &str, kind: EngineKind, prefix_caching: Option<bool>) -> InstanceFacts {
     let setting = match prefix_caching {
         Some(true) => CacheSetting::On,
         Some(false) => CacheSetting::Off,

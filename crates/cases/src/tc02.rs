@@ -168,7 +168,10 @@ fn level(report: &TierReport, samples: &[Sample]) -> Level {
         preempt_delta: report.preempt_delta,
         err_streams: report.err_streams,
         vram_used_bytes: memory_used(window()),
-        fit: kv_mean.is_some() && report.streams > 0 && report.err_streams == 0 && report.preempt_delta.is_none_or(|n| n == 0.0),
+        fit: kv_mean.is_some()
+            && report.streams > 0
+            && report.err_streams == 0
+            && report.preempt_delta.is_none_or(|n| n == 0.0),
     }
 }
 

@@ -1,23 +1,27 @@
 //! TC-03: the ladder. Climb until a tier fails, look one tier further, refine around the knee, name N*.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use serde::Serialize;
-use tapedeck_record::ExitCode;
+use serde::{Deserialize, Serialize};
+use tapedeck_record::{CallRecord, ExitCode, OutcomeClass};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{
     Capacity, CapacityState, TierReport, capacity, ladder_should_stop, next_refinement, settle,
+    spread_between,
 };
+use tapedeck_stats::percentile;
 
-use crate::config::Config;
+use crate::config::{Config, LadderContent, Pace};
+use crate::content::Content;
+use crate::control::restart;
 use crate::earlier;
 use crate::environment;
-use crate::control::restart;
 use crate::error::CaseError;
 use crate::point::Point;
 use crate::progress::Observer;
 use crate::steps::Steps;
-use crate::world::World;
+use crate::world::{World, seconds};
 
 /// What a ladder answers.
 #[derive(Debug, Clone, Serialize)]
@@ -26,6 +30,10 @@ pub struct Answer {
     pub capacity: Capacity,
     /// The tiers it follows from, in the order in which they were played.
     pub tiers: Vec<TierReport>,
+    /// How far repetitions of a tier lie apart; empty unless tiers were repeated.
+    pub spread: Vec<Repeats>,
+    /// How fast whole calls went; empty unless the ladder was climbed without pace. There is no N* then.
+    pub offline: Vec<Ceiling>,
     /// Where everything is written down.
     pub run: PathBuf,
     /// Whether the engines were the built-in ones.
@@ -34,12 +42,48 @@ pub struct Answer {
     pub interrupted: bool,
 }
 
+/// How far the repetitions of a tier lie apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// Streams.
+    pub streams: u32,
+    /// `ttft_p95`, `rtf_p95`, `final_p95` or `kv_pool_p95`.
+    pub figure: String,
+    /// Mean over the repetitions.
+    pub mean: f64,
+    /// Standard deviation / mean.
+    pub cv: Option<f64>,
+    /// Repetitions.
+    pub n: u64,
+}
+
+/// How fast whole calls went at one number of streams, sent as fast as the server took them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Streams, each with one call at a time.
+    pub streams: u32,
+    /// Seconds of audio finished per second, all streams together.
+    pub audio_s_per_s: Option<f64>,
+    /// Processing time / audio of a call, median.
+    pub rtf_p50: Option<f64>,
+    /// The same, 95th percentile.
+    pub rtf_p95: Option<f64>,
+    /// Calls behind it.
+    pub calls: u64,
+    /// Calls that failed.
+    pub errors: u64,
+}
+
 impl Answer {
     /// The exit code: was the question answered, and is the answer good enough for `require` streams?
     #[must_use]
     pub fn exit_code(&self, require: Option<u32>) -> ExitCode {
         if self.interrupted {
             return ExitCode::Interrupted;
+        }
+        if !self.offline.is_empty() {
+            let whole = self.offline.iter().all(|c| c.errors == 0 && c.audio_s_per_s.is_some());
+            return if whole { ExitCode::Ok } else { ExitCode::No };
         }
         let reached = self.capacity.n_star;
         match (self.capacity.state, require) {
@@ -67,14 +111,25 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
     let Ladder { mut tiers, steps: Steps { interrupted, .. } } = ladder;
     // All tests of stationarity are known by now, so that they can share their error rate as they should.
     settle(&mut tiers, &world.config.slo);
+    let offline = offline(world, dir, &tiers)?;
     let answer = Answer {
         capacity: capacity(&tiers, &world.config.slo),
+        spread: spread(&tiers),
+        offline,
         tiers,
         run: dir.path().to_path_buf(),
         simulated: world.simulated,
         interrupted,
     };
-    earlier::write(dir, "capacity.json", &answer.capacity)?;
+    // Only the plain ladder's N* is the run's; what others found stands beside it.
+    match (world.config.ladder.pace, world.config.ladder.content) {
+        (Pace::Off, _) => earlier::write(dir, "offline.json", &answer.offline)?,
+        (Pace::Real, LadderContent::Pool) => earlier::write(dir, "capacity-pool.json", &answer.capacity)?,
+        (Pace::Real, LadderContent::Tape) => earlier::write(dir, "capacity.json", &answer.capacity)?,
+    }
+    if !answer.spread.is_empty() {
+        earlier::write(dir, "repeats.json", &answer.spread)?;
+    }
     Ok(answer)
 }
 
@@ -96,6 +151,9 @@ impl Ladder<'_> {
             if self.steps.interrupted {
                 return Ok(());
             }
+            if config.ladder.pace == Pace::Off {
+                continue;
+            }
             if let Some(stop) = ladder_should_stop(&self.tiers, &config.slo) {
                 self.steps.say(stop.sentence());
                 return Ok(());
@@ -107,25 +165,65 @@ impl Ladder<'_> {
     async fn refine(&mut self) -> Result<(), CaseError> {
         let config = &self.steps.world.config;
         let instances = u32::try_from(config.instances.len()).unwrap_or(u32::MAX).max(1);
-        while config.ladder.refine && !self.steps.interrupted {
+        while config.ladder.refine && config.ladder.pace == Pace::Real && !self.steps.interrupted {
             let Some(n) = next_refinement(&self.tiers, instances) else { return Ok(()) };
             self.tier(n, true).await?;
         }
         Ok(())
     }
 
+    /// Plays a tier as often as the config asks for.
     async fn tier(&mut self, streams: u32, refinement: bool) -> Result<(), CaseError> {
-        let Config { load, ladder, .. } = &self.steps.world.config;
-        let point = Point {
-            refinement,
-            points_planned: u32::try_from(ladder.tiers.len()).unwrap_or(u32::MAX),
-            ..Point::new(format!("N{streams:03}"), streams, Point::loops(load, streams))
-        };
-        if ladder.restart_each_tier && self.steps.dir.finished(&point.step).is_none() {
-            self.restart(&point.step).await?;
+        for nth in 1..=self.steps.world.config.ladder.repeat {
+            let suffix = if nth > 1 { format!("-r{nth}") } else { String::new() };
+            self.once(streams, refinement, &suffix).await?;
         }
-        self.tiers.extend(self.steps.play(&point).await?);
         Ok(())
+    }
+
+    /// Plays a tier, and again with twice the loops while it is asked to be sure and only an estimate decides.
+    async fn once(&mut self, streams: u32, refinement: bool, suffix: &str) -> Result<(), CaseError> {
+        let Config { load, ladder, pool, .. } = &self.steps.world.config;
+        let mut loops = Point::loops(load, streams);
+        let mut more = String::new();
+        loop {
+            let mut point = Point {
+                refinement,
+                points_planned: u32::try_from(ladder.tiers.len()).unwrap_or(u32::MAX),
+                ..Point::new(format!("N{streams:03}{more}{suffix}"), streams, loops)
+            };
+            if ladder.content == LadderContent::Pool {
+                point.step.insert_str(0, "pool-");
+                point.content = Content::Pool(seconds(pool.draw_s));
+                point.labels.push("content pool".into());
+            }
+            if ladder.pace == Pace::Off {
+                point.step.insert_str(0, "offline-");
+                (point.offline, point.at_once, point.loops) = (true, true, load.loops);
+                point.labels.push("offline: no pace, no N*".into());
+            }
+            if !more.is_empty() {
+                point.labels.push(format!("again with {loops} loops"));
+            }
+            if ladder.restart_each_tier && self.steps.dir.finished(&point.step).is_none() {
+                self.restart(&point.step).await?;
+            }
+            let Some(report) = self.steps.play(&point).await? else { return Ok(()) };
+            let unsure = ladder.until_sure && ladder.pace == Pace::Real && report.point_only;
+            if !unsure || loops.saturating_mul(2) > ladder.max_loops {
+                if unsure {
+                    self.steps.say(&format!(
+                        "{streams} streams: {loops} loops do not decide it, more are not allowed"
+                    ));
+                }
+                self.tiers.push(report);
+                return Ok(());
+            }
+            loops *= 2;
+            more = format!("-x{loops}");
+            self.steps
+                .say(&format!("{streams} streams: only the estimate decides, again with {loops} loops"));
+        }
     }
 
     /// Restarts every instance; a ladder that was asked to and cannot would answer another question.
@@ -133,5 +231,69 @@ impl Ladder<'_> {
         let Steps { world, dir, watch, .. } = &mut self.steps;
         let restarted = restart(world, dir, step, &world.instances, *watch).await?;
         restarted.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
+    }
+}
+
+/// How far the repetitions of each tier lie apart.
+fn spread(tiers: &[TierReport]) -> Vec<Repeats> {
+    let streams: BTreeSet<u32> = tiers.iter().map(|t| t.streams).collect();
+    type Get = fn(&TierReport) -> Option<f64>;
+    let figures: [(&str, Get); 4] = [
+        ("ttft_p95", |t| t.ttft.as_ref().map(|s| s.p95.value)),
+        ("rtf_p95", |t| t.rtf.as_ref().map(|s| s.p95.value)),
+        ("final_p95", |t| t.final_latency.as_ref().map(|s| s.p95.value)),
+        ("kv_pool_p95", |t| t.kv_pool_p95),
+    ];
+    let mut all = Vec::new();
+    for n in streams {
+        let same: Vec<TierReport> = tiers.iter().filter(|t| t.streams == n).cloned().collect();
+        for (figure, get) in figures {
+            if let Some(m) = spread_between(&same, get) {
+                let cv = m.cv();
+                all.push(Repeats { streams: n, figure: figure.into(), mean: m.mean, cv, n: m.n as u64 });
+            }
+        }
+    }
+    all
+}
+
+/// What a ladder without pace says of each number of streams.
+fn offline(world: &World, dir: &RunDir, tiers: &[TierReport]) -> Result<Vec<Ceiling>, CaseError> {
+    if world.config.ladder.pace == Pace::Real {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::new();
+    for step in dir.standing().filter(|s| !s.partial && s.step.starts_with("offline-")) {
+        if !tiers.iter().any(|t| t.streams == step.report.streams) {
+            continue;
+        }
+        let calls = dir.calls_of(&step.step)?;
+        all.push(ceiling(step.report.streams, calls.iter().filter(|c| c.counted)));
+    }
+    Ok(all)
+}
+
+fn ceiling<'a>(streams: u32, calls: impl Iterator<Item = &'a CallRecord>) -> Ceiling {
+    let (mut audio_s, mut from_s, mut to_s, mut errors) = (0.0, f64::INFINITY, f64::NEG_INFINITY, 0);
+    let mut rtf = Vec::new();
+    for call in calls {
+        if call.class == OutcomeClass::Error {
+            errors += 1;
+            continue;
+        }
+        audio_s += call.audio_s;
+        from_s = call.start_s.min(from_s);
+        to_s = call.done_s.max(to_s);
+        // Everything is sent at once, so the time until the final is the processing time.
+        rtf.extend(call.pace);
+    }
+    let n = rtf.len() as u64;
+    Ceiling {
+        streams,
+        audio_s_per_s: (to_s > from_s).then(|| audio_s / (to_s - from_s)),
+        rtf_p50: percentile(&mut rtf, 0.5),
+        rtf_p95: percentile(&mut rtf, 0.95),
+        calls: n,
+        errors,
     }
 }

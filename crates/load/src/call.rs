@@ -105,7 +105,11 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     let script = Script {
         frames: call.frames(),
         first: first.flatten(),
-        schedule: Schedule::new(c1, part.deck().chunk(), call.audio()),
+        schedule: if plan.at_once {
+            Schedule::at_once(c1, part.deck().chunk(), call.audio())
+        } else {
+            Schedule::new(c1, part.deck().chunk(), call.audio())
+        },
         silence: Silence::new(&call.meta().speech),
         timeouts: &plan.timeouts,
         mute: plan.timeouts.mute.filter(|_| dialect.answers_during_call()),
@@ -156,7 +160,7 @@ fn blank(stage: &Stage, turn: Turn, part: &Part, call: &DeckCall, c0: Instant) -
         counted: turn.counted,
         c0_ns: since(stage.origin, c0),
         c1_ns: None,
-        chunk_ns: ns(part.deck().chunk()),
+        chunk_ns: if stage.plan.at_once { 0 } else { ns(part.deck().chunk()) },
         audio_ns: ns(call.audio()),
         tail_silence_ns: ns(part.deck().tail_silence()),
         wake_late_us: Vec::new(),

@@ -19,6 +19,9 @@ pub struct Plan {
     /// An errored call keeps its stream busy for at least this long, counted from the call's start, so that a
     /// server that refuses is not hammered; 1 s by default. The stream then goes on with the next call.
     pub back_off: Duration,
+    /// Whether every chunk of a call is sent as soon as the server takes it instead of when it is spoken: how fast a
+    /// server is at most. Latencies mean nothing then; off by default.
+    pub at_once: bool,
     /// Limits on waiting.
     pub timeouts: Timeouts,
     /// Period of the WebSocket pings whose round trips are measured; 5 s by default, none for no pings.
@@ -41,6 +44,7 @@ impl Default for Plan {
             loops: 1,
             drain: Duration::from_secs(60),
             back_off: Duration::from_secs(1),
+            at_once: false,
             timeouts: Timeouts::default(),
             ping_every: Some(Duration::from_secs(5)),
             max_message_bytes: 16 << 20,

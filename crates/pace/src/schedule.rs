@@ -13,6 +13,7 @@ pub struct Schedule {
     c1: Instant,
     chunk: Duration,
     audio: Duration,
+    at_once: bool,
 }
 
 impl Schedule {
@@ -22,7 +23,13 @@ impl Schedule {
     #[must_use]
     pub const fn new(c1: Instant, chunk: Duration, audio: Duration) -> Self {
         let chunk = if chunk.is_zero() { audio } else { chunk };
-        Self { c1, chunk, audio }
+        Self { c1, chunk, audio, at_once: false }
+    }
+
+    /// The same with every chunk due at `c1`: no caller speaks like this, but a server can be asked how fast it is.
+    #[must_use]
+    pub const fn at_once(c1: Instant, chunk: Duration, audio: Duration) -> Self {
+        Self { at_once: true, ..Self::new(c1, chunk, audio) }
     }
 
     /// `c1`: the session was ready to take audio.
@@ -61,12 +68,15 @@ impl Schedule {
     /// `p_i`: when chunk `i` is due, as an absolute deadline. Chunks after the last are due with the last.
     #[must_use]
     pub fn planned(&self, chunk: u64) -> Instant {
+        if self.at_once {
+            return self.c1;
+        }
         let ns = self.chunk.as_nanos().saturating_mul(u128::from(chunk) + 1);
         let after = u64::try_from(ns).map_or(self.audio, Duration::from_nanos);
         self.c1 + after.min(self.audio)
     }
 
-    /// `p_last`: when the call's audio ends.
+    /// `p_last`: when the call's audio ends, or would end if it were spoken.
     #[must_use]
     pub fn end(&self) -> Instant {
         self.c1 + self.audio
@@ -78,6 +88,14 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_at_once_is_due_when_it_begins() {
+        let c1 = Instant::now();
+        let schedule = Schedule::at_once(c1, 100 * MS, 1_050 * MS);
+        assert_eq!((schedule.len(), schedule.planned(0), schedule.planned(10)), (11, c1, c1));
+        assert_eq!(schedule.end(), c1 + 1_050 * MS);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn deadlines_do_not_drift_and_the_last_chunk_is_short() {

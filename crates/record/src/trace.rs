@@ -92,7 +92,7 @@ pub struct Trace {
     pub c0_ns: u64,
     /// `c1`: session ready to take audio; empty when it never was.
     pub c1_ns: Option<u64>,
-    /// Nominal chunk length, nanoseconds of audio.
+    /// Nominal chunk length, nanoseconds of audio; 0 for a call that was sent whole at once, all of it due at `c1`.
     pub chunk_ns: u64,
     /// Audio of the call, tail silence included, nanoseconds.
     pub audio_ns: u64,
@@ -133,7 +133,7 @@ impl Trace {
     /// Chunks of the call: the last one may be shorter than the others.
     #[must_use]
     pub const fn chunks(&self) -> u64 {
-        self.audio_ns.div_ceil(self.chunk_ns)
+        if self.chunk_ns == 0 { 1 } else { self.audio_ns.div_ceil(self.chunk_ns) }
     }
 
     /// `p_i`: the moment a microphone would have finished chunk `i`; empty when the session never began.
@@ -145,7 +145,7 @@ impl Trace {
     /// `p_last`: planned end of the whole call.
     #[must_use]
     pub fn planned_last_ns(&self) -> Option<u64> {
-        self.c1_ns.map(|c1| c1 + self.audio_ns)
+        self.c1_ns.map(|c1| if self.chunk_ns == 0 { c1 } else { c1 + self.audio_ns })
     }
 }
 
@@ -192,6 +192,8 @@ mod tests {
         assert_eq!(trace.planned_ns(0), Some(1_100));
         assert_eq!(trace.planned_ns(2), Some(1_250));
         assert_eq!(trace.planned_last_ns(), Some(1_250));
+        let at_once = Trace { chunk_ns: 0, ..trace };
+        assert_eq!((at_once.planned_ns(2), at_once.planned_last_ns()), (Some(1_000), Some(1_000)));
         let json = serde_json::to_string(&trace).unwrap();
         assert_eq!(serde_json::from_str::<Trace>(&json).unwrap(), trace);
     }

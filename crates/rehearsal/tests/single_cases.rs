@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{fixtures, tenth};
+use tapedeck_cases::config::{LadderContent, Pace};
 use tapedeck_cases::{CaseError, Config, Decision, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
 use tapedeck_rehearsal::{run, world_with};
 use tapedeck_rundir::{RunDir, RunInfo};
-use tapedeck_slo::{CapacityState, TtftBasis};
+use tapedeck_slo::{CapacityState, TtftBasis, Verdict};
 use tokio::sync::watch;
 
 /// The tenth-length demo with all its tapes, and an engine with these settings.
@@ -184,7 +185,9 @@ const CROWDED: &str = "[engine.step]\nbase_ns = 25000000\nper_stream_ns = 600000
 
 #[test]
 fn words_that_suffer_under_load_raise_the_alarm() {
-    let engine = format!("{CROWDED}[engine.degradation]\nbase = 0.0\nworst = 0.3\nfrom_lag_ms = 400\nfull_lag_ms = 1500\n");
+    let engine = format!(
+        "{CROWDED}[engine.degradation]\nbase = 0.0\nworst = 0.3\nfrom_lag_ms = 400\nfull_lag_ms = 1500\n"
+    );
     let answer = quality(&engine);
     assert_eq!(answer.decision, Decision::No, "{answer:#?}");
     let last = answer.points.last().unwrap();
@@ -195,7 +198,9 @@ fn words_that_suffer_under_load_raise_the_alarm() {
 
 #[test]
 fn words_that_do_not_suffer_raise_none() {
-    let engine = format!("{CROWDED}[engine.degradation]\nbase = 0.0\nworst = 0.0\nfrom_lag_ms = 400\nfull_lag_ms = 1500\n");
+    let engine = format!(
+        "{CROWDED}[engine.degradation]\nbase = 0.0\nworst = 0.0\nfrom_lag_ms = 400\nfull_lag_ms = 1500\n"
+    );
     let answer = quality(&engine);
     assert_eq!(answer.decision, Decision::Yes, "{answer:#?}");
     assert_eq!(answer.points.iter().map(|p| p.streams).collect::<Vec<_>>(), [12, 18, 24]);
@@ -207,9 +212,11 @@ fn words_that_do_not_suffer_raise_none() {
 fn repeat(engine: &str) -> (tc08::Answer, tempfile::TempDir) {
     let out = tempfile::tempdir().unwrap();
     let config = config(engine);
-    let ladder = play(config.clone(), &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+    let ladder =
+        play(config.clone(), &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
     assert_eq!(ladder.capacity.n_star, Some(12));
-    let answer = play(config, &[], "tc08", out.path(), async |w, d| tc08::run(w, d, &Quiet, None).await.unwrap());
+    let answer =
+        play(config, &[], "tc08", out.path(), async |w, d| tc08::run(w, d, &Quiet, None).await.unwrap());
     (answer, out)
 }
 
@@ -286,4 +293,75 @@ fn a_case_that_is_played_again_takes_over_what_is_there() {
     let second = once();
     assert_eq!(fs::read(out.path().join("run/steps.jsonl")).unwrap(), steps);
     assert_eq!(first.tiers, second.tiers);
+}
+
+/// One tier of a ladder with these options.
+fn ladder(engine: &str, streams: u32, change: impl FnOnce(&mut Config)) -> (tc03::Answer, tempfile::TempDir) {
+    let mut config = config(engine);
+    config.ladder.tiers = vec![streams];
+    config.ladder.refine = false;
+    change(&mut config);
+    let needs: &[Role] = if config.ladder.content == LadderContent::Pool { &[Role::Pool] } else { &[] };
+    let out = tempfile::tempdir().unwrap();
+    let answer = play(config, needs, "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+    (answer, out)
+}
+
+#[test]
+fn streams_that_draw_from_the_pool_play_different_calls() {
+    let (answer, out) = ladder("", 9, |config| {
+        config.ladder.content = LadderContent::Pool;
+        config.pool.draw_s = 40.0;
+    });
+    let tier = &answer.tiers[0];
+    assert_eq!((tier.tape.as_str(), tier.verdict), ("pool", Verdict::Pass), "{:?}", tier.reasons);
+    let dir = RunDir::resume(&answer.run, &fs::read_to_string(answer.run.join("run.toml")).unwrap()).unwrap();
+    let calls = dir.calls_of("pool-N009").unwrap();
+    let of = |stream: u32| -> Vec<u32> {
+        calls.iter().filter(|c| c.counted && c.stream == stream).map(|c| c.call).collect()
+    };
+    let parts: std::collections::BTreeSet<Vec<u32>> = (0..9).map(of).collect();
+    assert!(parts.len() > 4, "{parts:?}");
+    // The run's N* is that of Tape-A; this ladder's stands beside it.
+    assert!(out.path().join("run/capacity-pool.json").exists());
+    assert!(!out.path().join("run/capacity.json").exists());
+}
+
+#[test]
+fn the_hard_ceiling_is_faster_than_speech_and_no_capacity() {
+    let (answer, out) = ladder("", 3, |config| config.ladder.pace = Pace::Off);
+    let ceiling = &answer.offline[0];
+    assert_eq!((ceiling.calls, ceiling.errors), (27, 0), "{ceiling:?}");
+    // Three callers who speak give three seconds of audio a second; nobody waits for them here.
+    assert!(ceiling.audio_s_per_s.unwrap() > 6.0, "{ceiling:?}");
+    assert!(ceiling.rtf_p95.unwrap() < 0.5, "{ceiling:?}");
+    assert_eq!(answer.capacity.n_star, None);
+    assert!(out.path().join("run/offline.json").exists());
+    assert!(!out.path().join("run/capacity.json").exists());
+    let rows = fs::read_to_string(out.path().join("run/ladder.csv")).unwrap();
+    assert!(rows.contains("offline: no pace"), "{rows}");
+}
+
+#[test]
+fn repetitions_tell_how_far_they_lie_apart() {
+    let (answer, _keep) = ladder("", 3, |config| config.ladder.repeat = 2);
+    assert_eq!(answer.tiers.len(), 2);
+    let rtf = answer.spread.iter().find(|s| s.figure == "rtf_p95").unwrap();
+    assert_eq!((rtf.streams, rtf.n), (3, 2));
+    assert!(rtf.cv.unwrap() < 0.2, "{rtf:?}");
+}
+
+#[test]
+fn a_tier_that_only_its_estimate_decides_is_played_again_with_more_loops() {
+    // Two loops of nine calls by three streams are too few for an interval to have an upper bound.
+    let few = |config: &mut Config| (config.load.loops_small, config.ladder.until_sure) = (1, true);
+    let (answer, _keep) = ladder("", 3, few);
+    let [tier] = &answer.tiers[..] else { panic!("{} tiers", answer.tiers.len()) };
+    assert!(!tier.point_only, "{:?}", tier.reasons);
+    assert!(tier.calls_counted >= 72, "{}", tier.calls_counted);
+    let (answer, _keep) = ladder("", 3, |config| {
+        few(config);
+        config.ladder.max_loops = 2;
+    });
+    assert!(answer.tiers[0].point_only && answer.tiers[0].calls_counted == 54);
 }

@@ -61,7 +61,10 @@ pub fn score(trace: &Trace, meta: &CallMeta, rules: &Rules, words: &Words) -> Ca
     let first_text = results().find(|m| m.chars > 0).map(|m| m.at_ns);
     let first_chunk = if trace.chunk_ns > 0 { trace.planned_ns(0) } else { None };
     let last_chunk = trace.planned_last_ns();
-    let speech_at = |ms: Option<u32>| Some(c1_ns? + (u64::from(ms?) * 1_000_000).min(trace.audio_ns));
+    // A call that was sent at once had no speech at any instant.
+    let spoken = trace.chunk_ns > 0;
+    let speech_at =
+        |ms: Option<u32>| Some(c1_ns.filter(|_| spoken)? + (u64::from(ms?) * 1_000_000).min(trace.audio_ns));
     let owed = owed_intervals(trace, meta, rules);
     CallRecord {
         stream: trace.stream,
@@ -93,7 +96,7 @@ pub fn score(trace: &Trace, meta: &CallMeta, rules: &Rules, words: &Words) -> Ca
             .and_then(|o| o.iter().map(Owed::lag_ns).max())
             .map(|ns| seconds_between(ns, 0)),
         age_slope_ms_per_min: owed.as_deref().and_then(|o| age_slope(o, c1_ns?)),
-        stall_max_s: stall_max_s(trace, meta),
+        stall_max_s: if spoken { stall_max_s(trace, meta) } else { None },
         wake_late_p99_ms: quantile_ms(&trace.wake_late_us, 0.99),
         wake_late_max_ms: quantile_ms(&trace.wake_late_us, 1.0),
         blocked_max_ms: quantile_ms(&trace.blocked_us, 1.0),
