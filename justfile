@@ -29,6 +29,13 @@ doc:
 bench *args:
     cargo bench --workspace {{args}}
 
+# Mangle every kind of foreign input, each for so many seconds (needs cargo-fuzz and a nightly toolchain).
+fuzz seconds="60":
+    for target in wav manifest exposition dialect; do \
+        mkdir -p target/fuzz/$target && \
+        cargo +nightly fuzz run $target target/fuzz/$target fuzz/corpus/$target -- -max_total_time={{seconds}} -timeout=10 || exit 1; \
+    done
+
 # Licences, advisories and sources of every dependency (needs cargo-deny and a network).
 deny:
     cargo deny check
@@ -36,6 +43,11 @@ deny:
 # End to end: real processes on real sockets.
 e2e:
     bash e2e/sockets.sh
+    bash e2e/haproxy.sh
+
+# TC-06 behind a real HAProxy: an engine is killed, and the report has to agree with HAProxy's statistics.
+e2e-haproxy:
+    bash e2e/haproxy.sh
 
 # A ladder against sherpa-onnx's stock streaming server, driven into saturation.
 e2e-sherpa:

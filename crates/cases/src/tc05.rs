@@ -123,7 +123,10 @@ pub async fn run(
         watch_vram: false,
         ..Point::new(STEP, n_star.share(config.share, world.instances.len()), loops)
     };
-    let mut restarted = "not restarted: the config says so".to_string();
+    let mut restarted = match dir.finished(STEP) {
+        Some(_) => "taken over from the run".to_string(),
+        None => "not restarted: the config says so".to_string(),
+    };
     if config.restart && dir.finished(STEP).is_none() {
         restarted = match restart(world, dir, STEP, &world.instances, watch).await? {
             Ok(s) => format!("restarted in {s:.1} s"),

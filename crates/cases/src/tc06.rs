@@ -241,7 +241,7 @@ fn conclude(answer: &mut Answer, instances: usize) {
                 Some(false) => answer.complaints.push(format!("{at} the others did not keep up soon enough")),
                 None => answer.unknown.push(format!("{at} nothing shows how soon the others kept up")),
             }
-        } else if incident.recovery.recovery_s.is_none() && incident.recovery.overloaded {
+        } else if incident.back_s.is_none() && incident.recovery.overloaded {
             answer.complaints.push(format!("{at} lag did not come back even when the instance did"));
         }
         if incident.ejected_s.is_none() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallMeta, CallRecord, Outcome, OutcomeClass, Trace};
 use tapedeck_score::{Rules, owed_intervals};
-use tapedeck_slo::{Recovery, RecoveryRules, recovery};
+use tapedeck_slo::{Recovery, RecoveryRules, RecoveryStep, recovery};
 use tapedeck_stats::percentile;
 
 use super::Fault;
@@ -129,6 +129,13 @@ pub struct Incident {
     pub recovery: Recovery,
     /// The same, as if watching had ended when the fault was ended: what the survivors managed by themselves.
     pub alone: Recovery,
+    /// Seconds from the fault until lag was within its limit for good, as far as was watched, with its return; empty where
+    /// it was not.
+    pub back_s: Option<f64>,
+    /// The same until the fault was ended.
+    pub alone_back_s: Option<f64>,
+    /// Whether that was soon enough; empty where nothing shows it.
+    pub alone_in_time: Option<bool>,
     /// Whether a client that wants every call to come through has to try again.
     pub retries_needed: bool,
     /// One stream straight to each instance.
@@ -169,7 +176,12 @@ pub fn judge(
         served.map(|c| c.record.start_s - start_s).reduce(f64::min)
     });
     let lags: Vec<(f64, f64)> = calls.iter().flat_map(|c| c.lags.iter().copied()).collect();
+    let (with_return, alone) = (recovery(&lags, fault_s, until_s, rules), recovery(&lags, fault_s, end_s, rules));
+    let alone_back_s = back_for_good(&alone, rules);
     Incident {
+        back_s: back_for_good(&with_return, rules),
+        alone_in_time: known(&alone).then(|| alone_back_s.is_some_and(|s| s < rules.within_s)),
+        alone_back_s,
         streams,
         streams_balanced,
         share,
@@ -182,11 +194,27 @@ pub fn judge(
             calls.iter().filter(|c| timeline.well_s.is_some_and(|well_s| c.record.start_s >= well_s)),
         ),
         rejoined_s,
-        recovery: recovery(&lags, fault_s, until_s, rules),
-        alone: recovery(&lags, fault_s, end_s, rules),
+        recovery: with_return,
+        alone,
         pinned: pinned.iter().map(|(name, calls)| one_pinned(name, calls, fault_s, end_s)).collect(),
         timeline,
     }
+}
+
+/// Whether anything shows how far answers lagged.
+fn known(recovery: &Recovery) -> bool {
+    recovery.steps.iter().any(|s| s.lag_p95_s.is_some())
+}
+
+/// When the last bad step ended, from the fault; empty where too few good ones follow it. A good stretch before a bad one
+/// is no recovery: an overload that builds up slowly begins with it.
+fn back_for_good(recovery: &Recovery, rules: &RecoveryRules) -> Option<f64> {
+    let bad = |s: &RecoveryStep| s.lag_p95_s.is_some_and(|lag| lag > rules.lag_p95_s);
+    let good_from = recovery.steps.iter().rposition(bad).map_or(0, |last| last + 1);
+    let after = recovery.steps.get(good_from..).unwrap_or_default();
+    let good = after.iter().filter(|s| s.lag_p95_s.is_some()).count();
+    let first = after.first().filter(|_| good >= rules.hold_steps.max(1) as usize)?;
+    Some(first.from_s - recovery.steps.first()?.from_s)
 }
 
 fn one_pinned(name: &str, calls: &[Seen], fault_s: f64, end_s: f64) -> Pinned {
@@ -209,9 +237,8 @@ fn one_pinned(name: &str, calls: &[Seen], fault_s: f64, end_s: f64) -> Pinned {
 impl Incident {
     /// Whether the survivors kept up soon enough without the instance; empty where nothing shows it.
     #[must_use]
-    pub fn recovered(&self) -> Option<bool> {
-        let known = self.alone.steps.iter().any(|s| s.lag_p95_s.is_some());
-        self.alone.in_time.filter(|_| known)
+    pub const fn recovered(&self) -> Option<bool> {
+        self.alone_in_time
     }
 
     /// What happened, in plain sentences.
@@ -245,9 +272,9 @@ impl Incident {
             self.new_calls.calls,
             listed(&self.new_calls)
         ));
-        said.push(overload(&self.alone, "without it"));
+        said.push(overload(&self.alone, self.alone_back_s, "without it"));
         if start_s.is_some() {
-            said.push(overload(&self.recovery, "with its return"));
+            said.push(overload(&self.recovery, self.back_s, "with its return"));
         }
         said.push(match (start_s, well_s, self.rejoined_s) {
             (None, ..) => "it was not brought back".into(),
@@ -273,11 +300,11 @@ fn listed(toll: &Toll) -> String {
     if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) }
 }
 
-fn overload(recovery: &Recovery, when: &str) -> String {
-    match (recovery.overloaded, recovery.recovery_s) {
+fn overload(recovery: &Recovery, back_s: Option<f64>, when: &str) -> String {
+    match (recovery.overloaded, back_s) {
         (false, Some(_)) => format!("{when}, lag stayed within its limit"),
         (true, Some(s)) => format!("{when}, lag was back within its limit {s:.0} s after the fault"),
-        (_, None) if recovery.steps.iter().all(|s| s.lag_p95_s.is_none()) => {
+        (_, None) if !known(recovery) => {
             format!("{when}, nothing shows how far answers lagged")
         }
         (_, None) => format!("{when}, lag did not come back within its limit"),
