@@ -102,12 +102,13 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     }
     let policies = cli.policies(&config);
     let plain = cli.common.quiet || cli.common.json;
-    let (answer, console) = cli.common.carry_out(config, "campaign", &needs, async |world, dir, console| {
-        let screen = Screen::new(console, plain);
-        let answer = campaign::run(world, dir, policies, &screen).await;
-        screen.finish();
-        answer
-    })?;
+    let (answer, console) =
+        cli.common.carry_out(config, "campaign", &needs, async |world, dir, console| {
+            let screen = Screen::new(console, plain);
+            let answer = campaign::run(world, dir, policies, &screen).await;
+            screen.finish();
+            answer
+        })?;
     conclude(cli, &console, &answer);
     Ok(answer.exit_code())
 }
@@ -138,7 +139,8 @@ fn dry_run(cli: &Cli, config: &Config, needs: &[Role]) -> Result<ExitCode, Failu
 /// The plan as a table.
 #[must_use]
 pub fn planned(plan: &Plan) -> Vec<String> {
-    let guess = if plan.guessed { " (a guess: the middle of the ladder; --n-star N plans with another)" } else { "" };
+    let guess =
+        if plan.guessed { " (a guess: the middle of the ladder; --n-star N plans with another)" } else { "" };
     let mut lines = vec![
         format!("Planned with N* = {}{guess}; times are upper bounds.", plan.n_star),
         "part   begins   takes    what                  streams".into(),

@@ -354,7 +354,8 @@ impl Campaign<'_> {
             Part::Tc06 => {
                 let a = tc06::run(world, dir, n_star, Fault::Kill, watch).await?;
                 let all: Vec<_> = a.complaints.iter().chain(&a.unknown).cloned().collect();
-                let said = said(decision(a.exit_code()), "the others kept up, and the instance came back", &all);
+                let said =
+                    said(decision(a.exit_code()), "the others kept up, and the instance came back", &all);
                 (decision(a.exit_code()), said, a.interrupted)
             }
             Part::Tc07 => {
@@ -366,7 +367,8 @@ impl Campaign<'_> {
 
     /// What follows from a part that puts the ladder in doubt; false where the campaign waits for a decision.
     async fn consequence(&mut self, part: Part) -> Result<bool, CaseError> {
-        let drifted = part == Part::Tc08 && self.answer.done(part).is_some_and(|d| d.decision == Some(Decision::No));
+        let drifted =
+            part == Part::Tc08 && self.answer.done(part).is_some_and(|d| d.decision == Some(Decision::No));
         let better = match part {
             Part::Tc07 => earlier::read::<tc07::Answer>(self.dir, tc07::ANSWER)?.filter(|a| a.better),
             _ => None,
@@ -424,7 +426,8 @@ impl Campaign<'_> {
         // A rerun that was cut is taken up where it was.
         let path = root.join(&info.run_id);
         let text = there.config.to_toml()?;
-        let mut dir = if path.is_dir() { RunDir::resume(&path, &text)? } else { RunDir::create(&root, &info, &text)? };
+        let mut dir =
+            if path.is_dir() { RunDir::resume(&path, &text)? } else { RunDir::create(&root, &info, &text)? };
         let climbed = tc03::run(&there, &mut dir, self.watch).await?;
         if topology.is_some() {
             tc07::switch(world, self.dir, self.watch, topology, None).await?;

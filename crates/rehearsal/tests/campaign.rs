@@ -16,10 +16,14 @@ use tokio::sync::watch;
 /// The whole plan at about a tenth of its length, on a few tiers.
 fn config(seed: u64) -> Config {
     let mut config = tenth(seed, &[6, 24, 48, 60, 75]);
-    config.tape_b =
-        TapeConfig { manifest: fixtures().join("tapes/tape-b-tenth.json"), pool: fixtures().join("pool-longer-tenth") };
-    config.labelled =
-        TapeConfig { manifest: fixtures().join("tapes/labelled-tenth.json"), pool: fixtures().join("pool-longer-tenth") };
+    config.tape_b = TapeConfig {
+        manifest: fixtures().join("tapes/tape-b-tenth.json"),
+        pool: fixtures().join("pool-longer-tenth"),
+    };
+    config.labelled = TapeConfig {
+        manifest: fixtures().join("tapes/labelled-tenth.json"),
+        pool: fixtures().join("pool-longer-tenth"),
+    };
     config.pool.folder = fixtures().join("pool-tenth");
     config.footprint.levels = vec![1, 8];
     config.footprint.steady_s = 30.0;
@@ -138,8 +142,11 @@ fn a_better_topology_is_asked_about_and_climbed_on_request() {
 fn the_plan_is_the_twelve_hours_of_the_design() {
     let mut config = Config::read(&fixtures().join("plans/demo.toml")).unwrap();
     let length = |role: tapedeck_cases::Role| {
-        (role != tapedeck_cases::Role::Labelled)
-            .then_some(campaign::plan::Length { tape_s: 480.0, longest_s: 180.0, calls: 9 })
+        (role != tapedeck_cases::Role::Labelled).then_some(campaign::plan::Length {
+            tape_s: 480.0,
+            longest_s: 180.0,
+            calls: 9,
+        })
     };
     let plan = Plan::from_lengths(&config, length, 3, Some(30));
     let hours = plan.seconds() / 3600.0;

@@ -32,21 +32,93 @@ struct Row {
 }
 
 const ROWS: [Row; 15] = [
-    Row { fault: "sessions that never answer, 2 %", case: "TC-03", seen: "errors", seeds: 3, complains: mute },
+    Row {
+        fault: "sessions that never answer, 2 %",
+        case: "TC-03",
+        seen: "errors",
+        seeds: 3,
+        complains: mute,
+    },
     Row { fault: "engine hangs for 15 s", case: "TC-03", seen: "latencies", seeds: 3, complains: hang },
-    Row { fault: "engine crashes for 20 s", case: "TC-03", seen: "errors, instance down", seeds: 3, complains: crash },
-    Row { fault: "refuses the sixth call of each instance", case: "TC-03", seen: "errors", seeds: 3, complains: refusal },
-    Row { fault: "KV pool too small by a third", case: "TC-03", seen: "preemption red line", seeds: 3, complains: preemption },
+    Row {
+        fault: "engine crashes for 20 s",
+        case: "TC-03",
+        seen: "errors, instance down",
+        seeds: 3,
+        complains: crash,
+    },
+    Row {
+        fault: "refuses the sixth call of each instance",
+        case: "TC-03",
+        seen: "errors",
+        seeds: 3,
+        complains: refusal,
+    },
+    Row {
+        fault: "KV pool too small by a third",
+        case: "TC-03",
+        seen: "preemption red line",
+        seeds: 3,
+        complains: preemption,
+    },
     Row { fault: "prefix cache hits 3 %", case: "TC-03", seen: "suspect", seeds: 3, complains: prefix },
-    Row { fault: "lag grows with the age of a call", case: "TC-03", seen: "unstable, or the final's limit", seeds: 3, complains: age },
-    Row { fault: "tails lost in 1 % of calls", case: "TC-03", seen: "quality flag", seeds: 3, complains: tails },
-    Row { fault: "words suffer under load", case: "TC-04", seen: "alarm above 1.0 point", seeds: 3, complains: words },
+    Row {
+        fault: "lag grows with the age of a call",
+        case: "TC-03",
+        seen: "unstable, or the final's limit",
+        seeds: 3,
+        complains: age,
+    },
+    Row {
+        fault: "tails lost in 1 % of calls",
+        case: "TC-03",
+        seen: "quality flag",
+        seeds: 3,
+        complains: tails,
+    },
+    Row {
+        fault: "words suffer under load",
+        case: "TC-04",
+        seen: "alarm above 1.0 point",
+        seeds: 3,
+        complains: words,
+    },
     Row { fault: "steps grow longer by the hour", case: "TC-08", seen: "drift", seeds: 3, complains: drift },
-    Row { fault: "leak of 1 % of VRAM per hour (memory series alone)", case: "TC-05", seen: "leak", seeds: 200, complains: leak_series },
-    Row { fault: "the same, ten times as fast, played for 24 min", case: "TC-05", seen: "leak", seeds: 3, complains: leak_played },
-    Row { fault: "first texts come later and later", case: "TC-05", seen: "drift of TTFT p95", seeds: 3, complains: creep },
-    Row { fault: "balancer goes on dealing calls to a dead instance", case: "TC-06", seen: "new calls lost", seeds: 3, complains: blind },
-    Row { fault: "two instances cannot carry 2/3 of the load", case: "TC-06", seen: "no recovery in 30 s", seeds: 3, complains: weak },
+    Row {
+        fault: "leak of 1 % of VRAM per hour (memory series alone)",
+        case: "TC-05",
+        seen: "leak",
+        seeds: 200,
+        complains: leak_series,
+    },
+    Row {
+        fault: "the same, ten times as fast, played for 24 min",
+        case: "TC-05",
+        seen: "leak",
+        seeds: 3,
+        complains: leak_played,
+    },
+    Row {
+        fault: "first texts come later and later",
+        case: "TC-05",
+        seen: "drift of TTFT p95",
+        seeds: 3,
+        complains: creep,
+    },
+    Row {
+        fault: "balancer goes on dealing calls to a dead instance",
+        case: "TC-06",
+        seen: "new calls lost",
+        seeds: 3,
+        complains: blind,
+    },
+    Row {
+        fault: "two instances cannot carry 2/3 of the load",
+        case: "TC-06",
+        seen: "no recovery in 30 s",
+        seeds: 3,
+        complains: weak,
+    },
 ];
 
 fn play<A>(
@@ -141,7 +213,8 @@ fn words(seed: u64, faulty: bool) -> bool {
 }
 
 fn drift(seed: u64, faulty: bool) -> bool {
-    let mut config = with(tenth(seed, &[12]), demo(faulty, Faults { slowdown_per_hour: 25.0, ..Faults::default() }));
+    let mut config =
+        with(tenth(seed, &[12]), demo(faulty, Faults { slowdown_per_hour: 25.0, ..Faults::default() }));
     config.ladder.refine = false;
     let answer = play(config, &[], async |w, d| {
         tc03::run(w, d, &Quiet).await?;
@@ -236,7 +309,9 @@ fn all() -> Vec<(u64, u64)> {
 }
 
 fn table(counted: &[(u64, u64)]) -> String {
-    let mut out = String::from("| fault | case | seen as | found | not found | false alarms without it |\n|---|---|---|---|---|---|\n");
+    let mut out = String::from(
+        "| fault | case | seen as | found | not found | false alarms without it |\n|---|---|---|---|---|---|\n",
+    );
     for (row, (found, alarms)) in ROWS.iter().zip(counted) {
         let Row { fault, case, seen, seeds, .. } = row;
         let _ = writeln!(
@@ -264,5 +339,9 @@ fn every_case_finds_its_fault_and_is_quiet_without_it_as_the_table_says() {
         assert!(found * 100 >= row.seeds * 95, "{}: {found} of {} found\n{table}", row.fault, row.seeds);
         assert!(alarms * 200 <= row.seeds, "{}: {alarms} false alarms in {}\n{table}", row.fault, row.seeds);
     }
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted, "docs/detection.md is not what was found; see above");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        wanted,
+        "docs/detection.md is not what was found; see above"
+    );
 }

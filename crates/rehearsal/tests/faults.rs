@@ -32,7 +32,8 @@ fn at(config: Config, n_star: u32, fault: Fault) -> Result<Answer, CaseError> {
     run(async move {
         let (_keep, interrupt) = watch::channel(false);
         let world = world(config, interrupt)?;
-        let info = RunInfo { run_id: "faults".into(), case: "tc06".into(), simulated: true, ..RunInfo::default() };
+        let info =
+            RunInfo { run_id: "faults".into(), case: "tc06".into(), simulated: true, ..RunInfo::default() };
         let mut dir = RunDir::create(out.path(), &info, &world.config.to_toml()?)?;
         tc06::run(&world, &mut dir, Some(n_star), fault, &Quiet).await
     })

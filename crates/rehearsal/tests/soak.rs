@@ -74,7 +74,8 @@ fn play(config: Config, out: &Path) -> Answer {
     run(async move {
         let (_keep, interrupt) = watch::channel(false);
         let world = world(config, interrupt).unwrap();
-        let info = RunInfo { run_id: "soak".into(), case: "tc05".into(), simulated: true, ..RunInfo::default() };
+        let info =
+            RunInfo { run_id: "soak".into(), case: "tc05".into(), simulated: true, ..RunInfo::default() };
         let mut dir = RunDir::create(out, &info, &world.config.to_toml().unwrap()).unwrap();
         tc05::run(&world, &mut dir, Some(12), None, &Quiet).await.unwrap()
     })

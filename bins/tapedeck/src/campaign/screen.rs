@@ -52,7 +52,11 @@ impl<'a> Screen<'a> {
     /// Leaves the screen as it is last.
     pub(crate) fn finish(&self) {
         if let Some(live) = &self.live {
-            for bar in [&live.head, &live.step, &live.figures, &live.last].into_iter().chain(&live.parts).chain(&live.notes) {
+            for bar in [&live.head, &live.step, &live.figures, &live.last]
+                .into_iter()
+                .chain(&live.parts)
+                .chain(&live.notes)
+            {
                 bar.finish_and_clear();
             }
         }

@@ -89,7 +89,8 @@ impl Plan {
                 + load.cool_down_s
         };
         let tier = |streams: u32| step(streams, tape_a, Point::loops(&config.load, streams));
-        let shares = |shares: &[f64]| -> Vec<u32> { shares.iter().map(|s| known.share(*s, instances)).collect() };
+        let shares =
+            |shares: &[f64]| -> Vec<u32> { shares.iter().map(|s| known.share(*s, instances)).collect() };
         let parts = Part::ALL.map(|part| {
             let mut left_out = config.campaign.skip.contains(&part).then(|| "the config says so".to_string());
             let (streams, seconds): (Vec<u32>, f64) = match part {
@@ -100,8 +101,13 @@ impl Plan {
                 }
                 Part::Tc02 => {
                     let levels = &config.footprint.levels;
-                    let one = |n: &u32| config.footprint.steady_s + config.load.warm_up_s + config.load.cool_down_s
-                        + config.load.ramp_s * f64::from(*n) + tape_a.tape_s / 2.0;
+                    let one = |n: &u32| {
+                        config.footprint.steady_s
+                            + config.load.warm_up_s
+                            + config.load.cool_down_s
+                            + config.load.ramp_s * f64::from(*n)
+                            + tape_a.tape_s / 2.0
+                    };
                     (levels.clone(), levels.iter().map(one).sum::<f64>() + config.footprint.steady_s)
                 }
                 Part::Tc03 => {
@@ -149,8 +155,15 @@ impl Plan {
                 Part::Tc06 => {
                     let loads = shares(&config.fault.shares);
                     let fault = &config.fault;
-                    let one = |n: &u32| config.load.ramp_s * f64::from(*n) + config.load.warm_up_s
-                        + fault.steady_s + fault.down_s + fault.after_s + config.load.finish_s + config.load.cool_down_s;
+                    let one = |n: &u32| {
+                        config.load.ramp_s * f64::from(*n)
+                            + config.load.warm_up_s
+                            + fault.steady_s
+                            + fault.down_s
+                            + fault.after_s
+                            + config.load.finish_s
+                            + config.load.cool_down_s
+                    };
                     let seconds = loads.iter().map(one).sum();
                     (loads, seconds)
                 }

@@ -176,7 +176,8 @@ pub fn judge(
         served.map(|c| c.record.start_s - start_s).reduce(f64::min)
     });
     let lags: Vec<(f64, f64)> = calls.iter().flat_map(|c| c.lags.iter().copied()).collect();
-    let (with_return, alone) = (recovery(&lags, fault_s, until_s, rules), recovery(&lags, fault_s, end_s, rules));
+    let (with_return, alone) =
+        (recovery(&lags, fault_s, until_s, rules), recovery(&lags, fault_s, end_s, rules));
     let alone_back_s = back_for_good(&alone, rules);
     Incident {
         back_s: back_for_good(&with_return, rules),
