@@ -6,7 +6,7 @@ use tapedeck_record::{Evidence, ExitCode};
 use tapedeck_slo::TtftBasis;
 
 use crate::common::{Common, Failure};
-use crate::console::{Console, last_lines};
+use crate::console::last_lines;
 
 /// Play one stream: what a call costs when nobody else is there, and whether the limits can be met at all.
 #[derive(Debug, Parser)]

@@ -5,7 +5,7 @@ use tapedeck_cases::tc02::{self, Answer, Level, TableRow};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::{Console, last_lines};
+use crate::console::last_lines;
 
 /// Measure what streams cost: memory without any, and what each one adds to the KV pools.
 #[derive(Debug, Parser)]

@@ -6,7 +6,7 @@ use tapedeck_cases::tc03b::{self, Answer};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, need_n_star};
-use crate::console::{Console, last_lines};
+use crate::console::last_lines;
 
 /// Play Tape-B at shares of N*: does N* hold with long calls, and if not, what does?
 #[derive(Debug, Parser)]

@@ -6,7 +6,7 @@ use tapedeck_cases::tc04::{self, Answer, QualityPoint, Rise};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, need_n_star};
-use crate::console::{Console, last_lines};
+use crate::console::last_lines;
 
 /// Count word errors alone and under load: do more streams cost accuracy?
 #[derive(Debug, Parser)]

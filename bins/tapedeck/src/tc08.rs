@@ -5,7 +5,7 @@ use tapedeck_cases::tc08::{self, Answer};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::{Console, last_lines};
+use crate::console::last_lines;
 
 /// Play the middle tier of a ladder again: does the same load give the same figures?
 #[derive(Debug, Parser)]

@@ -398,7 +398,8 @@ impl Config {
             Ok(was) => was,
             Err(e) => return Some(format!("its config cannot be read: {}", e.message())),
         };
-        let sections: [(&str, fn(&Self) -> Result<toml::Value, toml::ser::Error>); 4] = [
+        type Section = fn(&Config) -> Result<toml::Value, toml::ser::Error>;
+        let sections: [(&str, Section); 4] = [
             ("server", |c| toml::Value::try_from(&c.server)),
             ("load", |c| toml::Value::try_from(&c.load)),
             ("slo", |c| toml::Value::try_from(&c.slo)),
