@@ -1,26 +1,327 @@
-//! The command `tape-report` as a library, so that tests can call it.
+//! The command `tape-report` as a library, so that tests can call it in process.
+//!
+//! ```
+//! use clap::Parser;
+//! use tapedeck_report_bins::Cli;
+//!
+//! let cli = Cli::parse_from(["tape-report", "results/demo", "--lang", "zh"]);
+//! assert!(cli.command.is_none());
+//! ```
+//!
+//! Read on in the crate `tapedeck-report`, which does the work. Limits: text goes to standard output line by line;
+//! a reader that goes away ends nothing.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
-use clap::Parser;
-use tapedeck_report::{Answer, Lang, Run, Wanted, write_report};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tapedeck_record::ExitCode;
+use tapedeck_report::compare::compare;
+use tapedeck_report::data::{SeriesWriter, write_tables};
+use tapedeck_report::diagnose::diagnose;
+use tapedeck_report::merge::{MergeError, merge};
+use tapedeck_report::rescore::{Changes, RescoreError, rescore};
+use tapedeck_report::traces::TraceError;
+use tapedeck_report::{Answer, Lang, ReadError, Run, Wanted, WriteError, riva, text, write_report};
+use thiserror::Error;
 
-/// arguments
+/// Turn a run directory into a report: one HTML file, plots, tables.
 #[derive(Debug, Parser)]
+#[command(name = "tape-report", version, about, args_conflicts_with_subcommands = true, after_help = HELP)]
 pub struct Cli {
-    /// run
-    pub run: PathBuf,
+    /// What else to do than a report
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The report
+    #[command(flatten)]
+    pub report: ReportArgs,
 }
 
-/// run
+const HELP: &str = "Examples:
+  tape-report results/tc03-20260301T080000Z
+  tape-report results/tc03-20260301T080000Z --lang both --require 30
+  tape-report results/tc03-20260301T080000Z --rescore --set slo.rtf_p95=0.6
+  tape-report compare results/before results/after
+  tape-report merge results/monday results/tuesday --out results/both
+
+Exit codes:
+  0  the report is written (compare: nothing got worse)
+  1  the capacity does not reach --require (compare: something got worse)
+  2  wrong usage, a setting that does not exist, runs that must not be merged
+  3  the run cannot be read or the report cannot be written
+  4  N* is not stated or not decided (compare: the runs must not be compared)";
+
+/// A language, or both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Languages {
+    /// English
+    #[default]
+    En,
+    /// Chinese
+    Zh,
+    /// A page in each
+    Both,
+}
+
+impl Languages {
+    const fn all(self) -> &'static [Lang] {
+        match self {
+            Self::En => &[Lang::En],
+            Self::Zh => &[Lang::Zh],
+            Self::Both => &Lang::ALL,
+        }
+    }
+
+    const fn one(self) -> Lang {
+        match self {
+            Self::Zh => Lang::Zh,
+            Self::En | Self::Both => Lang::En,
+        }
+    }
+}
+
+/// Flags of a report.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// Run directory, e.g. results/tc03-20260301T080000Z
+    #[arg(required = true)]
+    pub run: Option<PathBuf>,
+    /// Folder to write into [default: the run directory; with --rescore, its folder `rescored`]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Language of the page: report.html (en), report.zh.html (zh)
+    #[arg(long, value_enum, default_value_t)]
+    pub lang: Languages,
+    /// Show recognised texts, where the run kept them; calls are personal data
+    #[arg(long)]
+    pub texts: bool,
+    /// Write the page only: no plots, no tables
+    #[arg(long)]
+    pub html_only: bool,
+    /// Exit with 0 only if the capacity reaches N streams
+    #[arg(long, value_name = "N")]
+    pub require: Option<u32>,
+    /// Score the traces anew, with other limits, anchors or rules
+    #[arg(long)]
+    pub rescore: bool,
+    /// With --rescore: a setting to change, e.g. slo.rtf_p95=0.6, slo.ttft_basis=wire, server.window_ms=5000
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "rescore")]
+    pub settings: Vec<String>,
+    /// With --rescore: the manifest that was played, where it is not where the config says
+    #[arg(long = "tape", value_name = "MANIFEST", requires = "rescore")]
+    pub tapes: Vec<PathBuf>,
+    /// Print nothing but errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// What else there is to do.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Say why tiers failed: which part of the wait grew, what the engines say, what to try next
+    Diagnose {
+        /// Run directory
+        run: PathBuf,
+        /// Language
+        #[arg(long, value_enum, default_value_t)]
+        lang: Languages,
+    },
+    /// Print a table in the shape of NVIDIA's for Riva, from the traces
+    Riva {
+        /// Run directory
+        run: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lay two runs beside each other: settings that differ, figures that differ beyond their intervals
+    Compare {
+        /// The run before
+        before: PathBuf,
+        /// The run after
+        after: PathBuf,
+        /// Language
+        #[arg(long, value_enum, default_value_t)]
+        lang: Languages,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put the ladders of several runs into one; what must not be mixed is refused
+    Merge {
+        /// Run directories
+        #[arg(required = true, num_args = 2..)]
+        runs: Vec<PathBuf>,
+        /// Folder of the new run
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+}
+
+/// Why the command gave up.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A run that cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A file that cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Traces that cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A run that cannot be scored anew.
+    #[error(transparent)]
+    Rescore(#[from] RescoreError),
+    /// Runs that cannot be merged.
+    #[error("{error}{}", reasons(error))]
+    Merge {
+        /// Why.
+        error: MergeError,
+    },
+    /// Flags that make no sense.
+    #[error("{0}")]
+    Usage(String),
+}
+
+fn reasons(error: &MergeError) -> String {
+    match error {
+        MergeError::Refused { why, .. } => why.iter().map(|w| format!("\n  {}", w.text(Lang::En))).collect(),
+        _ => String::new(),
+    }
+}
+
+impl Failure {
+    /// What the command answers.
+    #[must_use]
+    pub const fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Read(_) | Self::Write(_) | Self::Trace(_) => ExitCode::Environment,
+            Self::Rescore(RescoreError::Trace(_) | RescoreError::Write(_)) => ExitCode::Environment,
+            Self::Merge { error: MergeError::Write(_) } => ExitCode::Environment,
+            Self::Rescore(_) | Self::Merge { .. } | Self::Usage(_) => ExitCode::Usage,
+        }
+    }
+}
+
+fn print(lines: &[String]) {
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        // A reader that went away (`| head`) is no reason to fail.
+        let _ = writeln!(out, "{line}");
+    }
+}
+
+/// Carries out the command.
 ///
 /// # Errors
-/// io
-pub fn run(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
-    let run = Run::read(&cli.run)?;
-    let answer = Answer::of(&run);
-    for lang in Lang::ALL {
-        write_report(&run, &answer, Wanted { lang, texts: false, plots: lang == Lang::En }, &cli.run)?;
+/// [`Failure`], with its exit code.
+pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    match &cli.command {
+        None => report(&cli.report),
+        Some(Command::Diagnose { run, lang }) => {
+            print(&text::diagnosis(&diagnose(&Run::read(run)?), lang.one()));
+            Ok(ExitCode::Ok)
+        }
+        Some(Command::Riva { run, json }) => {
+            let run = Run::read(run)?;
+            let rows = riva::riva(&run)?;
+            if *json {
+                let value = serde_json::json!({ "simulated": run.simulated(), "rows": rows });
+                print(&[value.to_string()]);
+            } else {
+                print(&[riva::table(&rows, run.simulated()).trim_end().to_string()]);
+            }
+            Ok(if rows.is_empty() { ExitCode::Undecidable } else { ExitCode::Ok })
+        }
+        Some(Command::Compare { before, after, lang, json }) => {
+            let comparison = compare(&Run::read(before)?, &Run::read(after)?);
+            if *json {
+                let refused: Vec<&str> = comparison.refused.iter().map(|r| r.text(Lang::En)).collect();
+                let value = serde_json::json!({
+                    "names": comparison.names,
+                    "refused": refused,
+                    "changes": comparison.changes,
+                    "differences": comparison.differences,
+                    "n_star_lower": comparison.n_star_lower,
+                    "attribution": comparison.attribution.text(Lang::En),
+                });
+                print(&[value.to_string()]);
+            } else {
+                print(&text::comparison(&comparison, lang.one()));
+            }
+            Ok(comparison.exit_code())
+        }
+        Some(Command::Merge { runs, out }) => {
+            let runs: Vec<Run> = runs.iter().map(|r| Run::read(r)).collect::<Result<_, _>>()?;
+            let tiers = merge(&runs, out).map_err(|error| Failure::Merge { error })?;
+            print(&[format!("{tiers} tiers in {}", out.display())]);
+            let merged = Run::read(out)?;
+            print(&text::answer(&merged, &Answer::of(&merged), Lang::En));
+            Ok(ExitCode::Ok)
+        }
     }
-    Ok(())
+}
+
+fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    let given = args.run.as_deref().ok_or_else(|| Failure::Usage("give a run directory".into()))?;
+    if args.rescore {
+        let settings = args
+            .settings
+            .iter()
+            .map(|pair| {
+                let (key, value) = pair
+                    .split_once('=')
+                    .ok_or_else(|| Failure::Usage(format!("`{pair}` is no KEY=VALUE, e.g. slo.rtf_p95=0.6")))?;
+                Ok((key.trim().to_string(), value.trim().to_string()))
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let out = args.out.clone().unwrap_or_else(|| given.join("rescored"));
+        let changes = Changes { settings, tapes: args.tapes.clone() };
+        let rescored = rescore(&Run::read(given)?, &changes, &out)?;
+        if !args.quiet {
+            print(&[format!("{} steps scored anew in {}", rescored.steps, out.display())]);
+            if !rescored.left_out.is_empty() {
+                print(&[format!("left out, their tape is not known: {}", rescored.left_out.join(", "))]);
+            }
+        }
+        return page(args, &out, &out);
+    }
+    page(args, given, args.out.as_deref().unwrap_or(given))
+}
+
+fn page(args: &ReportArgs, given: &Path, out: &Path) -> Result<ExitCode, Failure> {
+    let run = if args.html_only {
+        Run::read(given)?
+    } else {
+        // What is no run leaves no folder behind.
+        Run::probe(given)?;
+        let data = out.join("data");
+        let mut series = SeriesWriter::create(&data)?;
+        let run = Run::read_with(given, &mut |step, line| series.add(step, line))?;
+        series.finish()?;
+        write_tables(&run, &data)?;
+        run
+    };
+    let answer = Answer::of(&run);
+    for lang in args.lang.all() {
+        let wanted = Wanted { lang: *lang, texts: args.texts, plots: !args.html_only };
+        let written = write_report(&run, &answer, wanted, out)?;
+        if !args.quiet {
+            print(&text::answer(&run, &answer, *lang));
+            print(&[written.html.display().to_string()]);
+        }
+    }
+    Ok(exit_code(&answer, args.require))
+}
+
+fn exit_code(answer: &Answer, require: Option<u32>) -> ExitCode {
+    let n_star = answer.short.as_ref().and_then(|c| c.n_star);
+    match (require, n_star) {
+        _ if !answer.withheld.is_empty() => ExitCode::Undecidable,
+        (Some(require), Some(n)) if n < require => ExitCode::No,
+        (Some(_), None) => ExitCode::Undecidable,
+        _ => ExitCode::Ok,
+    }
 }

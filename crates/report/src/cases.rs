@@ -35,7 +35,7 @@ pub(crate) fn sections(run: &Run, lang: Lang) -> (Vec<Section>, Vec<Said>) {
             "tc03b" => long_calls(answer),
             "tc04" => words(answer),
             "tc05" => soak(run, answer, lang),
-            "tc06" => faults(answer, lang),
+            "tc06" => faults(run, answer, lang),
             "tc07" => topologies(answer),
             _ => repeat(answer),
         };
@@ -390,7 +390,12 @@ fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
     }
 }
 
-fn faults(answer: &Value, lang: Lang) -> Section {
+fn faults(run: &Run, answer: &Value, lang: Lang) -> Section {
+    // The limit stands in the run's settings, wherever that version keeps it.
+    let fault = run.config.as_ref().and_then(|c| c.get("fault"));
+    let limit_s = fault.and_then(toml::Value::as_table).and_then(|f| {
+        f.values().find_map(|v| v.get("lag_p95_s")).and_then(toml::Value::as_float)
+    });
     let mut lead: Vec<Said> = sentences(answer, "complaints").collect();
     if lead.is_empty() {
         lead.push(say!(Word::NoComplaint));
@@ -435,7 +440,7 @@ fn faults(answer: &Value, lang: Lang) -> Section {
             .collect();
         let streams = at(incident, "streams").map_or_else(String::new, number);
         let title = crate::words::fill(Word::FaultTitle.template(lang), &[&streams]);
-        plots.extend(plots::recovery(index + 1, &title, &steps, &marks, at(answer, "rules.lag_p95_s"), lang));
+        plots.extend(plots::recovery(index + 1, &title, &steps, &marks, limit_s, lang));
     }
     Section {
         lead,
@@ -462,19 +467,17 @@ fn faults(answer: &Value, lang: Lang) -> Section {
 }
 
 fn topologies(answer: &Value) -> Section {
-    let why = answer.get("why").or_else(|| answer.get("sentence")).and_then(Value::as_str);
-    let best = answer.get("best").and_then(Value::as_str).map(|b| say!(Word::TopologyBest, b));
-    let key = if answer.get("candidates").is_some() { "candidates" } else { "topologies" };
-    let rows = array(answer, key).iter().map(|c| {
+    let why = answer.get("why").and_then(Value::as_str);
+    let best = answer.get("recommended").and_then(Value::as_str).map(|b| say!(Word::TopologyBest, b));
+    let rows = array(answer, "candidates").iter().map(|c| {
         let capacity = from::<tapedeck_slo::Capacity>(c, "capacity");
-        let of = |keys: [&str; 2]| keys.iter().find_map(|k| at(c, k));
         vec![
             text(c, "name"),
             cell(at(c, "instances")),
             capacity.map_or_else(|| say!(Word::NotKnown), |c| n_star(&c)),
-            cell(of(["rtf_p95", "rtf"])),
-            cell(of(["lag_p95_s", "lag_p95"])),
-            percent(of(["kv_headroom", "kv_room"])),
+            cell(at(c, "rtf_p95")),
+            cell(at(c, "lag_p95_s")),
+            percent(at(c, "kv_room")),
             cell(at(c, "err_streams")),
         ]
     });

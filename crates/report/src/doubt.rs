@@ -1,7 +1,7 @@
 //! What is wrong with a run directory, and what must not be said because of it.
 
 use tapedeck_record::CallRecord;
-use tapedeck_slo::{Limit, LimitVerdict, Verdict, capacity, ladder_row};
+use tapedeck_slo::{Limit, LimitVerdict, TierReport, Verdict, capacity, ladder_row, settle};
 use tapedeck_stats::percentile;
 
 use crate::read::{Run, Step};
@@ -64,9 +64,26 @@ pub(crate) fn cross_check(run: &mut Run) {
         doubts.push(Doubt::withhold(say!(Word::MixedSimulated)));
     }
     doubts.extend(ladder_edited(run));
+    settle_ladder(run);
     doubts.extend(capacity_edited(run));
     doubts.extend(limits_edited(run));
     run.doubts.append(&mut doubts);
+}
+
+/// Corrects the stationarity tests of the ladder together, as the case does when all tiers are known: the journal
+/// holds each tier as it was judged alone.
+fn settle_ladder(run: &mut Run) {
+    let Some(limits) = run.limits.clone() else { return };
+    let at: Vec<usize> =
+        (0..run.steps.len()).filter(|i| run.steps.get(*i).is_some_and(|s| s.of_ladder() && !s.partial)).collect();
+    let mut tiers: Vec<TierReport> =
+        at.iter().filter_map(|i| run.steps.get(*i)).map(|s| s.report.clone()).collect();
+    settle(&mut tiers, &limits);
+    for (i, report) in at.into_iter().zip(tiers) {
+        if let Some(step) = run.steps.get_mut(i) {
+            step.report = report;
+        }
+    }
 }
 
 /// A verdict that its own limits do not give.

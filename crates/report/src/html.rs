@@ -1,7 +1,7 @@
 //! The report as one HTML file: no network, no script, for a screen, a phone and paper.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use tapedeck_slo::{Capacity, Estimate, Limit, LimitVerdict, Spread, TierReport, Verdict};
+use tapedeck_slo::{Capacity, Estimate, Limit, Spread, TierReport, Verdict};
 
 use crate::answer::{Answer, n_star};
 use crate::diagnose::{Diagnosis, diagnose, part_name};
@@ -219,11 +219,11 @@ impl Writer<'_> {
                         thead { tr {
                             @for (word, key) in [
                                 (Word::HeadStep, "streams"), (Word::HeadStreams, "streams"), (Word::HeadVerdict, "verdict"),
+                                (Word::HeadReason, "verdict"),
                                 (Word::HeadTtft, "ttft_s"), (Word::HeadRtf, "rtf"), (Word::HeadFinal, "final_s"),
                                 (Word::HeadKv, "kv_pool_p95"), (Word::HeadPreempted, "preempt_delta"),
                                 (Word::HeadErrors, "err_streams"), (Word::HeadCalls, "calls_counted"),
                                 (Word::HeadGoodput, "goodput_per_h"), (Word::HeadGpu, "gpu_util"), (Word::HeadVram, "vram_used_bytes"),
-                                (Word::HeadReason, "verdict"),
                             ] {
                                 th title=[hover(key).as_ref().map(|t| self.s(t))] { (self.t(word)) }
                             }
@@ -255,6 +255,7 @@ impl Writer<'_> {
                     @if step.partial { " (" (self.t(Word::Partial)) ")" }
                     @if r.refinement { " (" (self.t(Word::Refinement)) ")" }
                 }
+                td class="reason" { (self.reasons(r)) }
                 (self.p95(r.ttft.as_ref(), broken(Limit::Ttft)))
                 (self.p95(r.rtf.as_ref(), broken(Limit::Rtf)))
                 (self.p95(r.final_latency.as_ref(), broken(Limit::Final)))
@@ -265,7 +266,6 @@ impl Writer<'_> {
                 (self.value(r.goodput_per_h, "", false))
                 (self.value(r.gpu.as_ref().and_then(|g| g.utilisation_avg).map(|u| u * 100.0), " %", false))
                 (self.value(vram, "", false))
-                td class="reason" { (self.reasons(r)) }
             }
         }
     }
@@ -609,17 +609,5 @@ pub(crate) fn flatten(prefix: &str, value: &toml::Value, out: &mut Vec<(String, 
         }
         toml::Value::String(text) => out.push((prefix.to_string(), text.clone())),
         other => out.push((prefix.to_string(), other.to_string())),
-    }
-}
-
-/// The word for how a limit fared.
-pub(crate) fn limit_verdict(verdict: LimitVerdict) -> Said {
-    match verdict {
-        LimitVerdict::Pass => say!(Word::Pass),
-        LimitVerdict::Fail => say!(Word::Fail),
-        LimitVerdict::PointPass => say!(Word::PointPass),
-        LimitVerdict::PointFail => say!(Word::PointFail),
-        LimitVerdict::NotApplicable => say!(Word::NotApplicable),
-        LimitVerdict::Unknown => say!(Word::NotKnown),
     }
 }

@@ -26,19 +26,31 @@
 
 pub mod answer;
 mod cases;
+pub mod compare;
+pub mod data;
 pub mod diagnose;
 pub mod doubt;
 pub mod glossary;
 mod html;
+pub mod merge;
+mod newrun;
 mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod plots;
+#[cfg(feature = "png")]
+mod png;
 pub mod read;
 mod recorded;
+pub mod rescore;
 pub mod risks;
+pub mod riva;
 mod section;
 pub mod series;
 mod svg;
 pub mod symptoms;
+pub mod text;
+pub mod traces;
 pub mod waits;
 pub mod words;
 

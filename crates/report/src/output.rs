@@ -79,10 +79,15 @@ pub fn write_report(run: &Run, answer: &Answer, wanted: Wanted, out: &Path) -> R
     if wanted.plots {
         let plots = out.join("plots");
         folder(&plots)?;
+        #[cfg(feature = "png")]
+        let rasteriser = crate::png::Rasteriser::new();
         for named in &page.plots {
             let suffix = if wanted.lang == Lang::En { String::new() } else { format!(".{}", wanted.lang.tag()) };
             let path = plots.join(format!("{}{suffix}.svg", named.name));
-            atomic::write(&path, named.plot.svg().as_bytes())?;
+            let svg = named.plot.svg();
+            atomic::write(&path, svg.as_bytes())?;
+            #[cfg(feature = "png")]
+            written.plots.push(rasteriser.write(&svg, &path.with_extension("png"))?);
             written.plots.push(path);
         }
     }

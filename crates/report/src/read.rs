@@ -55,7 +55,7 @@ impl Step {
     /// Whether it is a tier of the ladder on Tape-A.
     #[must_use]
     pub fn of_ladder(&self) -> bool {
-        self.name.strip_prefix('N').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        of_ladder(&self.name)
     }
 
     /// Counted calls whose figures enter percentiles.
@@ -63,6 +63,15 @@ impl Step {
         use tapedeck_record::OutcomeClass::{Ok, Quality};
         self.calls.iter().filter(|c| c.counted && matches!(c.class, Ok | Quality))
     }
+}
+
+/// `N048`, or `N048-2` for a repetition that was merged in.
+pub(crate) fn of_ladder(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    name.strip_prefix('N').is_some_and(|rest| match rest.split_once('-') {
+        Some((streams, time)) => digits(streams) && digits(time),
+        None => digits(rest),
+    })
 }
 
 /// Everything of a run that could be read, and what could not.
@@ -111,19 +120,27 @@ impl Run {
         Self::read_with(path, &mut |_, _| {})
     }
 
+    /// Whether a folder holds anything of a run at all.
+    ///
+    /// # Errors
+    /// As [`Run::read`].
+    pub fn probe(path: &Path) -> Result<(), ReadError> {
+        if !path.is_dir() {
+            return Err(ReadError::NoFolder { path: path.to_path_buf() });
+        }
+        if !SIGNS.iter().any(|name| path.join(name).is_file()) {
+            return Err(ReadError::NoRun { path: path.to_path_buf(), looked_for: SIGNS.join(", ") });
+        }
+        Ok(())
+    }
+
     /// As [`Run::read`], and shows every sample of a standing step to `each` while it passes by (samples are not
     /// kept: ten million of them would not fit).
     ///
     /// # Errors
     /// As [`Run::read`].
     pub fn read_with(path: &Path, each: &mut dyn FnMut(&str, &Line<'_>)) -> Result<Self, ReadError> {
-        if !path.is_dir() {
-            return Err(ReadError::NoFolder { path: path.to_path_buf() });
-        }
-        let found = SIGNS.iter().any(|name| path.join(name).is_file());
-        if !found {
-            return Err(ReadError::NoRun { path: path.to_path_buf(), looked_for: SIGNS.join(", ") });
-        }
+        Self::probe(path)?;
         let mut doubts = Vec::new();
         let info = json(path, "run.json", &mut doubts, true);
         let config = toml_table(path, "run.toml", &mut doubts);

@@ -20,7 +20,7 @@ pub(crate) enum Mark {
     Band { points: Vec<(f64, f64, f64)>, colour: &'static str },
     /// A point with its interval (an open bound reaches the edge) and a title.
     Point { x: f64, y: f64, low: Option<f64>, high: Option<f64>, colour: &'static str, hollow: bool, title: String },
-    /// A horizontal line, labelled at its right end.
+    /// A horizontal line, labelled at its left end, where curves are low.
     Level { y: f64, colour: &'static str, label: String },
     /// A vertical line with a label at its top.
     Upright { x: f64, colour: &'static str, label: String },
@@ -332,7 +332,7 @@ fn draw(out: &mut String, f: &Frame, mark: &Mark) {
         Mark::Level { y, colour, label } => {
             let at = f.y(*y);
             line(out, (f.left, at), (f.right, at), colour, 1.5, "6 4");
-            text(out, (f.right - 2.0, at - 4.0), "end", colour, label, false);
+            text(out, (f.left + 4.0, at - 4.0), "start", colour, label, false);
         }
         Mark::Upright { x, colour, label } => {
             let at = f.x(*x);

@@ -157,7 +157,8 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
     }
     let late = over(f.ttft_s, f.ttft_limit_s) || grew(f.calm_ttft_s, f.ttft_s, 0.2);
     let stalls = grew(f.calm_stall_s, f.stall_s, 0.5);
-    if late && !stalls && !over(f.final_s, f.final_limit_s) {
+    let tail = over(f.final_s, f.final_limit_s) || grew(f.calm_final_s, f.final_s, 0.5);
+    if late && !stalls && !tail {
         see(Symptom::LateFirstText, say!(Word::SeenTtft, n(f.calm_ttft_s), n(f.ttft_s)));
     }
     if stalls {
@@ -170,7 +171,7 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
     if f.broken_output > 0 {
         see(Symptom::BrokenOutput, say!(Word::SeenBroken, f.broken_output));
     }
-    if over(f.final_s, f.final_limit_s) || grew(f.calm_final_s, f.final_s, 0.5) {
+    if tail {
         see(Symptom::SlowTail, say!(Word::SeenTail, n(f.calm_final_s), n(f.final_s)));
     }
     let memory = f.kv_pool.is_some_and(|kv| kv >= 0.9) || f.preempted.is_some_and(|p| p > 0.0);

@@ -84,9 +84,6 @@ words! {
     UnknownVerdict: "unknown", "未知";
     Suspect: "suspect", "可疑";
     Unstable: "unstable", "不稳定";
-    PointPass: "pass by the estimate alone", "仅点估计通过";
-    PointFail: "fail by the estimate alone", "仅点估计未通过";
-    NotApplicable: "not applicable", "不适用";
     Partial: "cut short", "未跑完";
     Refinement: "refinement", "细化档";
     NoBound: "no bound", "无界";
@@ -236,6 +233,32 @@ words! {
     LimitRtf: "real-time factor (RTF) p95", "实时率 RTF p95";
     LimitFinal: "final p95", "终稿延迟 p95";
     LimitVram: "GPU memory", "显存";
+
+    // Two runs.
+    RefuseSimulated: "One run is simulated, the other is not (or does not say).", "一次是模拟，另一次不是（或没有说明）。";
+    RefuseTape: "They played different tapes under the name {0}.", "名为 {0} 的带内容不同。";
+    RefuseNoCommonTape: "They have no tape in common.", "没有共同的带。";
+    RefuseLimits: "They were judged by different limits: rescore one of them first.", "判定上限不同：先对其中一次重新评分。";
+    RefuseLimitsUnknown: "The limits of one run cannot be read.", "有一次运行的上限读不到。";
+    RefuseDamaged: "{0} is damaged or was changed.", "{0} 已损坏或被改动。";
+    AttributionRefused: "Nothing may be said about a difference.", "对差异不能作任何结论。";
+    NothingCommon: "They have no tier in common: there is nothing to compare.", "没有共同的档位：无从比较。";
+    NothingMoved: "No figure differs beyond its intervals.", "没有数字的差异超出区间。";
+    NothingChanged: "No recorded setting differs, yet figures do: chance, or something that is not recorded.", "记录的设置都相同，数字却不同：偶然，或有未记录的因素。";
+    OneChanged: "One recorded setting differs: {0}. The difference may be put down to it, as far as everything that matters is recorded.", "只有一项记录的设置不同：{0}。若要紧的都已记录，差异可归因于它。";
+    ManyChanged: "{0} settings differ: the difference cannot be put down to any of them. Change one at a time.", "有 {0} 项设置不同：差异不能归因于其中任何一项。每次只改一项。";
+    SeenSlower: "{0}: {1} went from {2} to {3}.", "{0}：{1} 从 {2} 变为 {3}。";
+    ComparedRuns: "{0} -> {1}", "{0} -> {1}";
+    SettingsDiffer: "Settings that differ:", "不同的设置：";
+    NoSettingDiffers: "No recorded setting differs.", "记录的设置全部相同。";
+    FiguresDiffer: "Figures that differ beyond their intervals:", "差异超出区间的数字：";
+    FigureLine: "{0} {1}: {2} -> {3} ({4})", "{0} {1}：{2} -> {3}（{4}）";
+    Better: "better", "变好";
+    Worse: "worse", "变差";
+    FiguresSame: "{0} figures at common tiers agree within their intervals.", "共同档位上有 {0} 个数字在区间内一致。";
+    NStarLine: "N*: {0} -> {1}", "N*：{0} -> {1}";
+    NotComparable: "These runs must not be compared:", "这两次运行不能比较：";
+    DiagnosisNone: "Nothing to diagnose: no tier failed.", "无需诊断：没有一档未通过。";
 
     // Other cases.
     MissingCases: "Not in this run", "本次运行没有的部分";

@@ -1,0 +1,103 @@
+//! Writes a run directory that was not measured but derived: rescored or merged.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+use tapedeck_record::CallRecord;
+use tapedeck_rundir::{CommittedStep, Event, RunInfo, atomic};
+use tapedeck_slo::{LADDER_HEADER, Limits, TierReport, capacity, ladder_row};
+
+use crate::output::{WriteError, folder};
+
+/// One step of a derived run.
+#[derive(Debug)]
+pub(crate) struct NewStep {
+    pub(crate) name: String,
+    pub(crate) report: TierReport,
+    pub(crate) calls: Vec<CallRecord>,
+    /// Lines of `series.jsonl`, each with its end.
+    pub(crate) series: Vec<u8>,
+}
+
+/// A derived run.
+#[derive(Debug)]
+pub(crate) struct NewRun {
+    pub(crate) info: RunInfo,
+    pub(crate) config: toml::Table,
+    pub(crate) environment: Option<toml::Table>,
+    pub(crate) steps: Vec<NewStep>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) limits: Limits,
+    /// What it was derived from and how, for `derived.json`.
+    pub(crate) derived: serde_json::Value,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    step: &'a str,
+    #[serde(flatten)]
+    call: &'a CallRecord,
+}
+
+fn line<T: Serialize>(path: &Path, value: &T, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    serde_json::to_writer(&mut *out, value).map_err(|e| WriteError::io(path, std::io::Error::other(e)))?;
+    out.push(b'\n');
+    Ok(())
+}
+
+/// Writes it; files that are there already are replaced.
+pub(crate) fn write(run: &NewRun, out: &Path) -> Result<(), WriteError> {
+    folder(out)?;
+    let (mut calls, mut series, mut journal, mut events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut ladder = format!("{LADDER_HEADER}\n").into_bytes();
+    for step in &run.steps {
+        for call in &step.calls {
+            line(out, &Line { step: &step.name, call }, &mut calls)?;
+        }
+        series.extend_from_slice(&step.series);
+        let committed = CommittedStep {
+            step: step.name.clone(),
+            partial: false,
+            calls_bytes: calls.len() as u64,
+            series_bytes: series.len() as u64,
+            report: step.report.clone(),
+        };
+        line(out, &committed, &mut journal)?;
+        let _ = writeln!(ladder, "{}", ladder_row(&step.report, &[]));
+    }
+    for event in &run.events {
+        line(out, event, &mut events)?;
+    }
+    let tiers: Vec<TierReport> =
+        run.steps.iter().filter(|s| crate::read::of_ladder(&s.name)).map(|s| s.report.clone()).collect();
+    let (mut info, mut derived, mut capacity_json) = (Vec::new(), Vec::new(), Vec::new());
+    line(out, &run.info, &mut info)?;
+    line(out, &run.derived, &mut derived)?;
+    if !tiers.is_empty() {
+        line(out, &capacity(&tiers, &run.limits), &mut capacity_json)?;
+    }
+    let text = |table: &toml::Table| {
+        toml::to_string_pretty(table).map_err(|e| WriteError::io(out, std::io::Error::other(e)))
+    };
+    let mut files: Vec<(&str, Vec<u8>)> = vec![
+        ("run.json", info),
+        ("run.toml", text(&run.config)?.into_bytes()),
+        ("calls.jsonl", calls),
+        ("series.jsonl", series),
+        ("events.jsonl", events),
+        ("ladder.csv", ladder),
+        ("derived.json", derived),
+        ("steps.jsonl", journal),
+    ];
+    if let Some(environment) = &run.environment {
+        files.push(("environment.toml", text(environment)?.into_bytes()));
+    }
+    if !capacity_json.is_empty() {
+        files.push(("capacity.json", capacity_json));
+    }
+    for (name, content) in files {
+        atomic::write(&out.join(name), &content)?;
+    }
+    Ok(())
+}

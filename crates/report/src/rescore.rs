@@ -1,0 +1,385 @@
+//! Other limits, anchors or rules on the traces of an old run, without a new one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tapedeck_metrics::EngineKind;
+use tapedeck_record::{CallMeta, CallRecord, Evidence, Metric, Sample};
+use tapedeck_rundir::RunInfo;
+use tapedeck_score::{Rules, Words, score};
+use tapedeck_slo::{
+    Bounds, CacheSetting, Expected, InstanceFacts, LimitError, Limits, TierEvidence, TierReport, judge,
+};
+use tapedeck_tape::{Manifest, TapeError, md5_hex};
+
+use crate::newrun::{NewRun, NewStep, write};
+use crate::output::WriteError;
+use crate::read::{Run, Step, of_ladder};
+use crate::traces::{TraceError, traces};
+
+/// Why a run cannot be scored anew.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RescoreError {
+    /// A setting that does not exist.
+    #[error("there is no setting `{key}` to rescore with{}", near.as_ref().map_or_else(String::new, |n| format!("; the nearest is `{n}`")))]
+    Unknown {
+        /// What was given.
+        key: String,
+        /// The nearest right one.
+        near: Option<String>,
+    },
+    /// A value that does not fit.
+    #[error("`{key}` cannot be `{value}`: {why}")]
+    Value {
+        /// The setting.
+        key: String,
+        /// What was given.
+        value: String,
+        /// Why not.
+        why: String,
+    },
+    /// A limit that makes no sense.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// A part of the run is not there.
+    #[error("{what}; without it nothing can be scored anew")]
+    Missing {
+        /// What.
+        what: String,
+    },
+    /// A tape that is not the one that was played.
+    #[error("{} has MD5 {found}, the run played {expected}: give the tape that was played with --tape", path.display())]
+    OtherTape {
+        /// The manifest.
+        path: PathBuf,
+        /// Its MD5.
+        found: String,
+        /// The MD5 in run.json.
+        expected: String,
+    },
+    /// A manifest that cannot be read.
+    #[error(transparent)]
+    Tape(#[from] TapeError),
+    /// Traces that cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The result cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What to change.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// `slo.rtf_p95 = 0.6` and the like, also `server.window_ms` and `score.window_speech_min_ms`.
+    pub settings: Vec<(String, String)>,
+    /// Manifests to use instead of those that the config names.
+    pub tapes: Vec<PathBuf>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Rescored {
+    /// Steps that were scored anew.
+    pub steps: usize,
+    /// Steps that could not be (drawn from a pool, or on a tape that is not there), by name.
+    pub left_out: Vec<String>,
+}
+
+/// Scores and judges a run anew and writes the result as a run directory of its own.
+///
+/// # Errors
+/// [`RescoreError`]: settings that do not exist, tapes or traces that are not those of the run.
+pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, RescoreError> {
+    let missing = |what: &str| RescoreError::Missing { what: format!("{what} of {} cannot be read", run.name()) };
+    let mut config = run.config.clone().ok_or_else(|| missing("run.toml"))?;
+    let mut speech_min_ms = None;
+    for (key, value) in &changes.settings {
+        apply(&mut config, key, value, &mut speech_min_ms)?;
+    }
+    let limits = config.get("slo").cloned().unwrap_or_else(|| toml::Value::Table(toml::Table::new()));
+    let limits: Limits = limits.try_into().map_err(|e: toml::de::Error| RescoreError::Value {
+        key: "slo".into(),
+        value: String::new(),
+        why: e.message().to_string(),
+    })?;
+    limits.check()?;
+    let evidence = evidence(run).ok_or_else(|| missing("server.evidence in environment.toml"))?;
+    let window_ms = integer(&config, "server", "window_ms");
+    let mut rules = Rules::new(evidence, window_ms);
+    if let Some(ms) = speech_min_ms {
+        rules.window_speech_min_ms = ms;
+    }
+    let metas = tapes(run, &config, &changes.tapes)?;
+    let samples = samples(run);
+    let mut steps = Vec::new();
+    let mut left_out = Vec::new();
+    for step in run.steps.iter().filter(|s| !s.partial) {
+        match calls(run, step, &metas, &rules)? {
+            None => left_out.push(step.name.clone()),
+            Some(calls) => {
+                let empty = Vec::new();
+                let samples = samples.get(&step.name).unwrap_or(&empty);
+                let report = rejudge(run, step, (&calls, samples), (&config, &rules), &limits);
+                let series = crate::merge::series_of(run, &step.name, &step.name, 0.0);
+                steps.push(NewStep { name: step.name.clone(), report, calls, series });
+            }
+        }
+    }
+    let scored = steps.len();
+    let info = run.info.clone().ok_or_else(|| missing("run.json"))?;
+    let new = NewRun {
+        info: RunInfo { run_id: format!("{}-rescored", info.run_id), ..info },
+        config,
+        environment: run.environment.clone(),
+        steps,
+        events: run.events.clone(),
+        limits,
+        derived: json!({
+            "rescored_from": run.name(),
+            "settings": changes.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>(),
+            "left_out": left_out,
+        }),
+    };
+    write(&new, out)?;
+    Ok(Rescored { steps: scored, left_out })
+}
+
+/// Every setting that can be changed.
+fn known() -> Vec<String> {
+    let mut rows = Vec::new();
+    if let Ok(table) = toml::Table::try_from(Limits::default()) {
+        crate::html::flatten("slo", &toml::Value::Table(table), &mut rows);
+    }
+    let mut keys: Vec<String> = rows.into_iter().map(|r| r.0).collect();
+    keys.extend(["server.window_ms".to_string(), "score.window_speech_min_ms".to_string()]);
+    keys
+}
+
+fn apply(config: &mut toml::Table, key: &str, value: &str, speech_min_ms: &mut Option<u32>) -> Result<(), RescoreError> {
+    let known = known();
+    if !known.iter().any(|k| k == key) {
+        let near = known
+            .iter()
+            .map(|k| (strsim::jaro_winkler(k, key).max(strsim::jaro_winkler(k, &format!("slo.{key}"))), k))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|(score, _)| *score > 0.7)
+            .map(|(_, k)| k.clone());
+        return Err(RescoreError::Unknown { key: key.into(), near });
+    }
+    let wrong = |why: &str| RescoreError::Value { key: key.into(), value: value.into(), why: why.into() };
+    if key == "score.window_speech_min_ms" {
+        *speech_min_ms = Some(value.parse().map_err(|_| wrong("it must be a whole number of milliseconds"))?);
+        return Ok(());
+    }
+    let parsed = if key == "slo.ttft_basis" {
+        toml::Value::String(value.to_string())
+    } else if let Ok(whole) = value.parse::<i64>() {
+        // A whole number serves where a decimal is wanted too.
+        let float = matches!(find(config, key), Some(toml::Value::Float(_)));
+        #[expect(clippy::cast_precision_loss, reason = "limits are small numbers")]
+        if float { toml::Value::Float(whole as f64) } else { toml::Value::Integer(whole) }
+    } else {
+        toml::Value::Float(value.parse().map_err(|_| wrong("it must be a number"))?)
+    };
+    let mut table = config;
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let last = parts.pop().unwrap_or(key);
+    for part in parts {
+        let entry = table.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        table = entry.as_table_mut().ok_or_else(|| wrong("run.toml has something else there"))?;
+    }
+    table.insert(last.to_string(), parsed);
+    Ok(())
+}
+
+fn find<'a>(config: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
+    let mut parts = key.split('.');
+    let first = config.get(parts.next()?)?;
+    parts.try_fold(first, |value, part| value.get(part))
+}
+
+fn integer(config: &toml::Table, section: &str, key: &str) -> Option<u32> {
+    config.get(section)?.get(key)?.as_integer().and_then(|v| u32::try_from(v).ok())
+}
+
+fn evidence(run: &Run) -> Option<Evidence> {
+    run.environment.as_ref()?.get("server")?.get("evidence")?.clone().try_into().ok()
+}
+
+/// The calls of every tape whose manifest is there and is the one that was played.
+fn tapes(
+    run: &Run,
+    config: &toml::Table,
+    given: &[PathBuf],
+) -> Result<BTreeMap<String, Vec<CallMeta>>, RescoreError> {
+    let digests = run.info.as_ref().map(|i| i.tapes.clone()).unwrap_or_default();
+    let named = ["tape", "tape_b", "labelled"].iter().filter_map(|section| {
+        let path = config.get(*section)?.get("manifest")?.as_str()?;
+        (!path.is_empty()).then(|| PathBuf::from(path))
+    });
+    let mut all = BTreeMap::new();
+    for (path, must) in given.iter().cloned().map(|p| (p, true)).chain(named.map(|p| (p, false))) {
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if must => {
+                return Err(RescoreError::Missing { what: format!("{}: {e}", path.display()) });
+            }
+            Err(_) => continue,
+        };
+        let manifest = Manifest::parse(&bytes, &path)?;
+        let found = md5_hex(&bytes);
+        match digests.get(&manifest.name) {
+            Some(expected) if *expected != found && !all.contains_key(&manifest.name) => {
+                return Err(RescoreError::OtherTape { path, found, expected: expected.clone() });
+            }
+            _ => {}
+        }
+        let metas = (0_u32..).zip(&manifest.calls).map(|(i, c)| c.meta(i)).collect();
+        all.entry(manifest.name.clone()).or_insert(metas);
+    }
+    Ok(all)
+}
+
+fn samples(run: &Run) -> BTreeMap<String, Vec<Sample>> {
+    let text = std::fs::read_to_string(run.path.join("series.jsonl")).unwrap_or_default();
+    let mut all: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    #[derive(serde::Deserialize)]
+    struct Named {
+        step: String,
+        #[serde(flatten)]
+        sample: Sample,
+    }
+    for line in text.lines() {
+        if let Ok(named) = serde_json::from_str::<Named>(line) {
+            all.entry(named.step).or_default().push(named.sample);
+        }
+    }
+    all
+}
+
+/// The calls of a step with new figures; nothing where their tape is not known.
+fn calls(
+    run: &Run,
+    step: &Step,
+    metas: &BTreeMap<String, Vec<CallMeta>>,
+    rules: &Rules,
+) -> Result<Option<Vec<CallRecord>>, RescoreError> {
+    // Words were counted while the texts were at hand; they do not depend on limits, anchors or rules.
+    let words: BTreeMap<(u32, u32), Words> = step
+        .calls
+        .iter()
+        .map(|c| {
+            let words = Words { finals: c.words_finals, finals_and_tail: c.words, chars: c.chars };
+            ((c.stream, c.seq), words)
+        })
+        .collect();
+    let mut all = Vec::new();
+    for trace in traces(&run.path, &step.name)? {
+        let tape = trace.tape.as_ref().unwrap_or(&step.report.tape);
+        let index = usize::try_from(trace.call).unwrap_or(usize::MAX);
+        let Some(meta) = metas.get(tape).and_then(|calls| calls.get(index)) else { return Ok(None) };
+        let words = words.get(&(trace.stream, trace.seq)).copied().unwrap_or_default();
+        all.push(score(&trace, meta, rules, &words));
+    }
+    Ok((!all.is_empty()).then_some(all))
+}
+
+/// What each instance's page should carry.
+fn instances(run: &Run, step: &Step, config: &toml::Table) -> Vec<InstanceFacts> {
+    let mut listed: Vec<&toml::Value> = Vec::new();
+    let of = |value: &'_ toml::Value| value.get("instances").and_then(toml::Value::as_array).cloned();
+    let whole = toml::Value::Table(config.clone());
+    let own = of(&whole).unwrap_or_default();
+    let others: Vec<toml::Value> = config
+        .get("topologies")
+        .and_then(toml::Value::as_array)
+        .map(|all| all.iter().filter_map(of).flatten().collect())
+        .unwrap_or_default();
+    listed.extend(own.iter().chain(&others));
+    let setting = |name: &str| {
+        let on = run
+            .environment
+            .as_ref()
+            .and_then(|e| e.get("instances")?.get(name)?.get("prefix_caching")?.as_bool());
+        match on {
+            Some(true) => CacheSetting::On,
+            Some(false) => CacheSetting::Off,
+            None => CacheSetting::Unknown,
+        }
+    };
+    let mut seen: Vec<InstanceFacts> = Vec::new();
+    for entry in listed {
+        let Some(name) = entry.get("name").and_then(toml::Value::as_str) else { continue };
+        if !step.report.instances.contains_key(name) || seen.iter().any(|f| f.name == name) {
+            continue;
+        }
+        let kind: EngineKind = entry.get("kind").and_then(|k| k.clone().try_into().ok()).unwrap_or_default();
+        seen.push(InstanceFacts {
+            name: name.to_string(),
+            expected: Expected {
+                kv_pool: kind.has(Metric::KvPool),
+                preemptions: kind.has(Metric::Preemptions),
+                prefix_cache: kind.has(Metric::PrefixQueries),
+                mm_cache: kind.has(Metric::MmQueries),
+            },
+            prefix_cache: setting(name),
+            mm_cache: CacheSetting::Unknown,
+        });
+    }
+    seen
+}
+
+fn rejudge(
+    run: &Run,
+    step: &Step,
+    (calls, samples): (&[CallRecord], &[Sample]),
+    (config, rules): (&toml::Table, &Rules),
+    limits: &Limits,
+) -> TierReport {
+    let old = &step.report;
+    let instances = instances(run, step, config);
+    let last_sample_s = samples.iter().map(|s| s.at_s).fold(old.window_to_s, f64::max);
+    let drained = run.events.iter().rev().find(|e| {
+        e.step.as_deref() == Some(&step.name)
+            && matches!(e.what.as_str(), "drained" | "not_drained" | "drain_unknown")
+    });
+    let bounds = Bounds {
+        ramp_from_s: calls.iter().map(|c| c.start_s).fold(old.window_from_s, f64::min),
+        window_from_s: old.window_from_s,
+        window_to_s: old.window_to_s,
+        drain_to_s: drained.map_or(last_sample_s, |e| e.at_s),
+    };
+    let planned = config.get("ladder").and_then(|l| l.get("tiers")?.as_array()).map_or(1, Vec::len);
+    let tiers_planned = if of_ladder(&step.name) { u32::try_from(planned).unwrap_or(u32::MAX).max(1) } else { 1 };
+    let evidence = TierEvidence {
+        calls_expected: old.calls_expected,
+        samples,
+        instances: &instances,
+        evidence: rules.evidence,
+        window_ms: rules.window_ms,
+        tail_silence_ms: integer(config, "load", "tail_silence_ms").unwrap_or(0),
+        wake_late_p99_ms: old.wake_late_p99_ms,
+        client_cpu_share: old.client_cpu_share,
+        drain_s: old.drain_s,
+        drained: old.drained,
+        simulated: old.simulated,
+        // A run on a paused clock has no hour of the day.
+        paused: run.info.as_ref().is_some_and(|i| i.origin_unix_s.is_none()),
+        refinement: old.refinement,
+        tiers_planned,
+        abort: old.abort.clone(),
+        cut_short: old.cut_short.as_deref(),
+        seed: run.info.as_ref().map_or(0, |i| i.seed),
+        ..TierEvidence::new(old.streams, &old.tape, calls, bounds)
+    };
+    let mut report = judge(&evidence, limits);
+    report.labels.clone_from(&old.labels);
+    // The baseline of the alarm belongs to another step; rates do not change with limits on latency.
+    if let (Some(new), Some(old)) = (&mut report.quality, &old.quality) {
+        new.alarm = old.alarm;
+    }
+    report
+}

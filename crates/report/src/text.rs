@@ -1,0 +1,128 @@
+//! What the command line prints.
+
+use crate::answer::{Answer, n_star};
+use crate::compare::{Comparison, Direction};
+use crate::diagnose::{Diagnosis, part_name};
+use crate::doubt::Weight;
+use crate::read::Run;
+use crate::words::{Lang, Said, Word, number, say};
+
+/// The answer in a few lines.
+#[must_use]
+pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut put = |said: Said| lines.push(said.text(lang).to_string());
+    for (title, capacity) in [(Word::ShortCalls, &answer.short), (Word::LongCalls, &answer.long)] {
+        let Some(capacity) = capacity else { continue };
+        let n = n_star(capacity);
+        put(Said { en: format!("{}: N* = {}", title.template(Lang::En), n.en), zh: format!("{}：N* = {}", title.template(Lang::Zh), n.zh) });
+        if let Some(published) = capacity.published {
+            put(say!(Word::PublishedIs, number(capacity.safety_factor), published));
+        }
+        put(Answer::limited(capacity));
+        for said in answer.sureness(capacity) {
+            put(said);
+        }
+    }
+    if !answer.withheld.is_empty() {
+        put(say!(Word::Withheld));
+        for why in &answer.withheld {
+            put(Said { en: format!("- {}", why.en), zh: format!("- {}", why.zh) });
+        }
+    } else if answer.short.is_none() {
+        put(say!(Word::NotMeasured));
+    }
+    put(match answer.simulated {
+        Some(true) => say!(Word::IsSimulated),
+        Some(false) => say!(Word::IsReal),
+        None => say!(Word::IsUnknown),
+    });
+    for doubt in run.doubts.iter().filter(|d| d.weight != Weight::Withhold) {
+        put(doubt.said.clone());
+    }
+    lines
+}
+
+/// Every failing tier, looked into.
+#[must_use]
+pub fn diagnosis(all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
+    let mut lines = Vec::new();
+    if all.is_empty() {
+        lines.push(Word::DiagnosisNone.template(lang).to_string());
+    }
+    for d in all {
+        let mut put = |indent: &str, said: Said| lines.push(format!("{indent}{}", said.text(lang)));
+        put("", say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str()));
+        match d.grew {
+            Some(part) => put("  ", say!(Word::GrewMost, part_name(part))),
+            None => put("  ", say!(Word::NothingGrew)),
+        }
+        let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), number);
+        for part in &d.parts {
+            let name = part_name(part.part);
+            let figures = format!(
+                "{} -> {} s (n = {})",
+                show(part.before_s),
+                show(part.after_s),
+                part.n
+            );
+            put("    ", Said { en: format!("{}: {figures}", name.en), zh: format!("{}：{figures}", name.zh) });
+        }
+        for said in &d.counters {
+            put("  ", said.clone());
+        }
+        for finding in &d.findings {
+            let pair = |word: Word, said: &Said| Said {
+                en: format!("{}: {}", word.template(Lang::En), said.en),
+                zh: format!("{}：{}", word.template(Lang::Zh), said.zh),
+            };
+            put("  * ", pair(Word::Seen, &finding.seen));
+            put("    ", pair(Word::TakeApart, &finding.look));
+            put("    ", pair(Word::NextExperiment, &finding.next));
+        }
+    }
+    lines
+}
+
+/// Two runs compared.
+#[must_use]
+pub fn comparison(c: &Comparison, lang: Lang) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut put = |indent: &str, said: Said| lines.push(format!("{indent}{}", said.text(lang)));
+    put("", say!(Word::ComparedRuns, c.names[0].as_str(), c.names[1].as_str()));
+    if !c.refused.is_empty() {
+        put("", say!(Word::NotComparable));
+        for why in &c.refused {
+            put("  ", why.clone());
+        }
+    }
+    if c.changes.is_empty() {
+        put("", say!(Word::NoSettingDiffers));
+    } else {
+        put("", say!(Word::SettingsDiffer));
+        for change in &c.changes {
+            let show = |v: &Option<String>| v.clone().unwrap_or_else(|| "-".into());
+            put("  ", Said::same(format!("{}: {} -> {}", change.key, show(&change.before), show(&change.after))));
+        }
+    }
+    if let [Some(a), Some(b)] = &c.n_star {
+        put("", say!(Word::NStarLine, a.clone(), b.clone()));
+    }
+    let moved: Vec<_> = c.differences.iter().filter(|d| d.direction != Direction::Same).collect();
+    if !moved.is_empty() {
+        put("", say!(Word::FiguresDiffer));
+        for d in &moved {
+            let way = if d.direction == Direction::Worse { Word::Worse } else { Word::Better };
+            let (before, after) = (number(d.before.value), number(d.after.value));
+            put("  ", say!(Word::FigureLine, d.step.as_str(), d.figure, before, after, way));
+        }
+    }
+    if !c.differences.is_empty() {
+        put("", say!(Word::FiguresSame, c.differences.len() - moved.len()));
+    }
+    put("", c.attribution.clone());
+    for finding in &c.findings {
+        put("  ", finding.next.clone());
+    }
+    lines
+}
