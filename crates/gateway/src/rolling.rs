@@ -35,13 +35,16 @@ struct Text {
 }
 
 impl Text {
-    /// What the engine may no longer change. Whole tokens are cut off, and with them whole characters.
+    /// What the engine may no longer change: whole tokens, and nothing from the first character on that an answer
+    /// was cut off in the middle of.
     fn fixed(&self, rolling: &Rolling) -> &[String] {
         if self.windows < rolling.unfixed_chunks {
             return &[];
         }
         let unfixed = usize::try_from(rolling.unfixed_tokens).unwrap_or(usize::MAX);
-        self.tokens.get(..self.tokens.len().saturating_sub(unfixed)).unwrap_or_default()
+        let kept = self.tokens.len().saturating_sub(unfixed);
+        let broken = self.tokens.iter().position(|token| token.contains(char::REPLACEMENT_CHARACTER));
+        self.tokens.get(..broken.map_or(kept, |at| at.min(kept))).unwrap_or_default()
     }
 
     /// Takes what followed the fixed part.
@@ -127,7 +130,8 @@ impl Session<'_> {
                     if !(self.ended && self.waiting.is_empty()) {
                         self.say(caller, "partial", tally).await?;
                     }
-                    idle_at = idle_at.max(Instant::now());
+                    // A caller that was held up has its time to speak from now on.
+                    idle_at = Instant::now() + self.options.idle;
                 }
                 heard = hear(caller), if listens => {
                     self.take(heard?, tally)?;
@@ -229,5 +233,13 @@ mod tests {
         let tokens = Some(vec!["un".to_owned(), "believ".to_owned(), "able".to_owned()]);
         text.take(&rolling, Answer { text: "unbelievable".into(), tokens });
         assert_eq!(text.fixed(&rolling).concat(), "unbeliev");
+    }
+
+    #[test]
+    fn a_character_cut_in_half_is_never_built_upon() {
+        let rolling = Rolling { unfixed_chunks: 0, unfixed_tokens: 0, ..Rolling::default() };
+        let mut text = Text::default();
+        text.take(&rolling, answer("good \u{fffd} day"));
+        assert_eq!(text.fixed(&rolling).concat(), "good");
     }
 }

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# A ladder against a server that nobody here wrote: sherpa-onnx's stock streaming WebSocket server from its PyPI
+# package, with a toy model that hears tones (sherpa/toy_model.py). The words are known exactly, so word error rates
+# are exact; the model is given enough work that the server, on one core, saturates in a ladder of three short tiers.
+#
+# The server listens on every address and has no setting for that: it gets a network namespace of its own, with the
+# client inside. Client and server have a core each, where there are two.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+
+if [ -z "${TAPEDECK_E2E_WORK:-}" ]; then
+  # Outside: whatever needs a network or a compiler.
+  cargo build --quiet --bin tc03 --bin tapectl
+  venv=target/e2e/sherpa-venv
+  if [ ! -x "$venv/bin/sherpa-onnx-online-websocket-server" ]; then
+    echo "installing sherpa-onnx into $venv"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet sherpa-onnx-bin==2.0.1 sherpa-onnx-core==2.0.1 numpy onnx
+  fi
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  namespace=(unshare --net)
+  [ "$(id -u)" = 0 ] || namespace=(unshare --map-root-user --net)
+  TAPEDECK_E2E_WORK=$work "${namespace[@]}" bash "$0" "$@"
+  exit
+fi
+
+# Inside the namespace.
+work=$TAPEDECK_E2E_WORK
+venv=target/e2e/sherpa-venv
+bin=${CARGO_TARGET_DIR:-target}/debug
+tiers=${TIERS:-2,12,24}
+products=${WORK:-400}
+server_core=$(($(nproc) - 1))
+# The client has to be on time, or its tiers are invalid: where the system allows it, it goes before all others. It
+# takes less than a hundredth of a core.
+client=(taskset -c 0)
+chrt --rr 1 true 2>/dev/null && client+=(chrt --rr 1)
+pids=()
+cleanup() {
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+}
+trap cleanup EXIT
+if command -v ip >/dev/null; then ip link set lo up; else
+  # A bare system may lack iproute2: the flag IFF_UP by hand.
+  python3 - <<'PY'
+import fcntl, socket, struct
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sH14x", b"lo", 1))
+PY
+fi
+
+"$venv/bin/python" e2e/sherpa/toy_model.py "$work/model" --work "$products"
+python3 e2e/sherpa/speak.py "$work/pool" 5:4 8:2
+"$bin/tapectl" freeze "$work/pool" --spec 5:3,8:1 --name tones --out "$work/tones.json" >/dev/null
+
+echo "server: $("$venv/bin/pip" list 2>/dev/null | awk '/^sherpa-onnx-bin/ { print $1, $2 }') on core $server_core, $products products per frame"
+taskset -c "$server_core" "$venv/bin/sherpa-onnx-online-websocket-server" --port=6006 --num-work-threads=1 \
+  --num-threads=1 --tokens="$work/model/tokens.txt" --t-one-ctc-model="$work/model/model.onnx" --sample-rate=8000 \
+  --input-sample-rate=16000 --max-batch-size=8 >"$work/server.log" 2>&1 &
+pids+=($!)
+server=$!
+for _ in $(seq 200); do
+  (exec 3<>/dev/tcp/127.0.0.1/6006) 2>/dev/null && break
+  kill -0 "$server" 2>/dev/null || { cat "$work/server.log" >&2; fail "the server did not start"; }
+  sleep 0.1
+done
+
+cat >"$work/site.toml" <<TOML
+[server]
+url = "ws://127.0.0.1:6006/"
+dialect = "sherpa-onnx"
+[tape]
+manifest = "$work/tones.json"
+pool = "$work/pool"
+[load]
+ramp_s = 0.1
+warm_up_s = 5
+loops = 1
+loops_small = 2
+cool_down_s = 5
+finish_s = 20
+[load.timeouts]
+final_s = 20
+[ladder]
+refine = false
+[slo]
+ttft_basis = "speech"
+TOML
+
+cpu() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) / hz }' "/proc/$server/stat"; }
+before=$(cpu)
+code=0
+"${client[@]}" "$bin/tc03" --config "$work/site.toml" --tiers "$tiers" --out "$work/results" || code=$?
+after=$(cpu)
+run=$(ls -d "$work"/results/tc03-*)
+echo "tc03 exited with $code; the server used $(awk "BEGIN { printf \"%.1f\", $after - $before }") s of CPU"
+kill -0 "$server" || { tail "$work/server.log" >&2; fail "the server died"; }
+[ -z "${KEEP:-}" ] || { rm -rf "$KEEP"; cp -r "$run" "$KEEP"; }
+python3 e2e/sherpa/check.py "$run"
+echo "sherpa: all well"

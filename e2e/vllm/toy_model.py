@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""A model folder that vLLM takes for Qwen3-ASR, small enough for two cores.
+
+There are no weights in it: vLLM makes random ones (`--load-format dummy`). So the text is nonsense and never ends
+before its limit, while everything around it is genuine: scheduler, KV cache, metrics, sockets, errors.
+
+    toy_model.py FOLDER        # needs `tokenizers`, which comes with vLLM
+"""
+
+import json
+import pathlib
+import sys
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+HIDDEN, LAYERS, HEAD = 128, 2, 64
+LONGEST = 4096
+MARKS = {
+    "end": "<|endoftext|>",
+    "turn": "<|im_start|>",
+    "stop": "<|im_end|>",
+    "audio_from": "<|audio_start|>",
+    "audio_to": "<|audio_end|>",
+    "audio": "<|audio_pad|>",
+    "text": "<asr_text>",
+}
+# Enough for the words of the template and a few merges; random weights do not care.
+SENTENCES = [
+    "system user assistant",
+    "language English language Chinese language German language None",
+    "could you tell me when the next train leaves for the coast",
+    "the number you have dialled is not in use",
+]
+
+
+def tokenizer(folder):
+    """Trains the smallest byte-level tokenizer there is; gives the number of each mark."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        SENTENCES * 4,
+        trainers.BpeTrainer(vocab_size=500, min_frequency=2, show_progress=False, initial_alphabet=alphabet),
+    )
+    # The mark before the text stays in what is decoded, as it does with the real model.
+    made.add_tokens([AddedToken(mark, special=name != "text", normalized=False) for name, mark in MARKS.items()])
+    made.save(str(folder / "tokenizer.json"))
+    numbers = {name: made.token_to_id(mark) for name, mark in MARKS.items()}
+    numbers["user"] = made.encode("user").ids[0]
+    return numbers, -(-made.get_vocab_size(with_added_tokens=True) // 64) * 64
+
+
+TEMPLATE = """\
+{%- for m in messages -%}
+<|im_start|>{{ m.role }}
+{% if m.content is string %}{{ m.content }}{% else %}{% for part in m.content -%}
+{%- if part.type == 'text' -%}{{ part.text }}{%- else -%}<|audio_start|><|audio_pad|><|audio_end|>{%- endif -%}
+{%- endfor %}{% endif %}<|im_end|>
+{% endfor -%}
+{%- if add_generation_prompt -%}<|im_start|>assistant
+{% endif -%}
+"""
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    number, words = tokenizer(folder)
+    names = {"audio_token": "audio", "audio_bos_token": "audio_from", "audio_eos_token": "audio_to"}
+    names = {key: MARKS[mark] for key, mark in names.items()}
+    hearing = {
+        "model_type": "qwen3_asr_audio_encoder",
+        "num_mel_bins": 128,
+        "d_model": 64,
+        "encoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "encoder_ffn_dim": 128,
+        "activation_function": "gelu",
+        "max_source_positions": 1500,
+        "n_window": 50,
+        "n_window_infer": 800,
+        "conv_chunksize": 500,
+        "downsample_hidden_size": 16,
+        "output_dim": HIDDEN,
+    }
+    writing = {
+        "model_type": "qwen3_asr_text",
+        "vocab_size": words,
+        "hidden_size": HIDDEN,
+        "intermediate_size": HIDDEN * 2,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HIDDEN // HEAD,
+        "num_key_value_heads": HIDDEN // HEAD,
+        "head_dim": HEAD,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-6,
+        "max_position_embeddings": LONGEST,
+        "rope_theta": 1e6,
+        "tie_word_embeddings": True,
+        "rope_scaling": {"rope_type": "default", "mrope_section": [12, 10, 10], "mrope_interleaved": True, "interleaved": True},
+    }
+    files = {
+        "config.json": {
+            "architectures": ["Qwen3ASRForConditionalGeneration"],
+            "model_type": "qwen3_asr",
+            "torch_dtype": "bfloat16",
+            "support_languages": ["English", "Chinese", "German"],
+            "thinker_config": {
+                "model_type": "qwen3_asr",
+                "audio_token_id": number["audio"],
+                "audio_start_token_id": number["audio_from"],
+                "audio_end_token_id": number["audio_to"],
+                "user_token_id": number["user"],
+                "audio_config": hearing,
+                "text_config": writing,
+            },
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "model_max_length": LONGEST,
+            "clean_up_tokenization_spaces": False,
+            "eos_token": MARKS["stop"],
+            "pad_token": MARKS["end"],
+            "extra_special_tokens": names,
+            **names,
+        },
+        "preprocessor_config.json": {
+            "processor_class": "Qwen3ASRProcessor",
+            "feature_extractor_type": "WhisperFeatureExtractor",
+            "feature_size": 128,
+            "sampling_rate": 16_000,
+            "hop_length": 160,
+            "n_fft": 400,
+            "chunk_length": 30,
+            "n_samples": 480_000,
+            "nb_max_frames": 3_000,
+            "padding_side": "right",
+            "padding_value": 0.0,
+            "dither": 0.0,
+            "return_attention_mask": True,
+        },
+        "generation_config.json": {
+            "do_sample": False,
+            "pad_token_id": number["end"],
+            "eos_token_id": [number["stop"], number["end"]],
+        },
+    }
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content, indent=1) + "\n")
+    (folder / "chat_template.jinja").write_text(TEMPLATE)
+
+
+if __name__ == "__main__":
+    main()
