@@ -57,5 +57,13 @@ e2e-sherpa:
 e2e-nginx:
     bash e2e/nginx.sh
 
+# A real vLLM with a toy model, directly and behind the gateway with both back ends (6 GB of packages).
+e2e-vllm:
+    bash e2e/vllm.sh
+
+# WhisperLive on real telephone prompts: words against load, refusals (760 MB of packages).
+e2e-whisperlive:
+    bash e2e/whisperlive.sh
+
 # What decides.
 ci: lint doc test no-std e2e
