@@ -175,7 +175,8 @@ impl Observer for Console {
 pub fn last_lines(decision: Decision, simulated: bool, interrupted: bool, run: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     if interrupted {
-        lines.push(format!("Interrupted: go on with --resume {}", run.display()));
+        // The run may be another case's, which `--resume` would refuse.
+        lines.push(format!("Interrupted: go on with --into {}", run.display()));
     } else {
         lines.push(match decision {
             Decision::Yes => "Answer: yes".into(),

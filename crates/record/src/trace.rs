@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(trace.planned_ns(0), Some(1_100));
         assert_eq!(trace.planned_ns(2), Some(1_250));
         assert_eq!(trace.planned_last_ns(), Some(1_250));
-        let at_once = Trace { chunk_ns: 0, ..trace };
+        let at_once = Trace { chunk_ns: 0, ..trace.clone() };
         assert_eq!((at_once.planned_ns(2), at_once.planned_last_ns()), (Some(1_000), Some(1_000)));
         let json = serde_json::to_string(&trace).unwrap();
         assert_eq!(serde_json::from_str::<Trace>(&json).unwrap(), trace);

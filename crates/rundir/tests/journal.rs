@@ -173,3 +173,34 @@ fn an_edited_journal_is_named_by_line() {
     let error = read_run(&run).unwrap_err();
     assert!(matches!(error, RunDirError::BadLine { line: 1, .. }), "{error}");
 }
+
+#[test]
+fn a_step_is_read_back_without_its_neighbours_and_without_what_was_cut_short() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut dir, "N003", 3, false);
+    play(&mut dir, "N006", 2, true);
+    play(&mut dir, "N006", 6, false);
+    play(&mut dir, "tc08-N003", 4, false);
+    let calls = |step: &str| dir.calls_of(step).unwrap().len();
+    assert_eq!([calls("N003"), calls("N006"), calls("tc08-N003"), calls("N012")], [3, 6, 4, 0]);
+    assert_eq!(dir.series_of("N006").unwrap().len(), 1);
+}
+
+#[test]
+fn another_case_joins_a_run_and_adds_its_tapes() {
+    let tmp = tempfile::tempdir().unwrap();
+    let tape = |name: &str| [(name.to_string(), "0".to_string())];
+    let mut dir = RunDir::create(tmp.path(), &RunInfo { tapes: tape("a").into(), ..info() }, CONFIG).unwrap();
+    play(&mut dir, "N003", 3, false);
+    let path = dir.path().to_path_buf();
+    let newcomer = RunInfo { case: "tc04".into(), tapes: tape("b").into(), ..info() };
+    assert!(RunDir::join(&path, &newcomer, "x = 1\n", |_| None).is_err(), "it is in use");
+    drop(dir);
+    assert!(RunDir::join(&path, &newcomer, "", |was| Some(was.to_string())).is_err());
+    let joined = RunDir::join(&path, &newcomer, "x = 1\n", |_| None).unwrap();
+    assert_eq!(joined.info().case, "tc03");
+    assert_eq!(joined.info().tapes.keys().collect::<Vec<_>>(), ["a", "b"]);
+    assert!(joined.finished("N003").is_some());
+    assert_eq!(fs::read_to_string(path.join("run-tc04.toml")).unwrap(), "x = 1\n");
+}

@@ -318,3 +318,27 @@ fn rules_have_their_defaults_and_refuse_typos() {
     assert_eq!(rules.window_speech_min_ms, 300);
     assert!(serde_json::from_str::<Rules>(r#"{"evidence": "position", "window": 2000}"#).is_err());
 }
+
+#[test]
+fn a_call_that_was_sent_at_once_has_its_final_and_nothing_that_needs_a_clock_of_speech() {
+    let text = covering(900, 2_000);
+    let at_once = tapedeck_record::Trace { chunk_ns: 0, ..trace(10_000, vec![text], Some(1_500)) };
+    let found = score(
+        &at_once,
+        &meta(10_000, &[(500, 9_000)]),
+        &Rules::new(Evidence::Position, Some(2_000)),
+        &Words::default(),
+    );
+    // All of it was due when the session was ready.
+    assert_eq!((found.final_s, found.pace), (Some(1.5), Some(0.15)));
+    let needs_speech = [
+        found.ttft_wire_s,
+        found.ttft_speech_s,
+        found.ttft_window_s,
+        found.final_speech_s,
+        found.rtf,
+        found.lag_max_s,
+        found.stall_max_s,
+    ];
+    assert_eq!(needs_speech, [None; 7]);
+}
