@@ -1,5 +1,7 @@
 //! The campaign and its last three cases as their users start them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
 use assert_cmd::Command;
 
 fn command(name: &str) -> Command {

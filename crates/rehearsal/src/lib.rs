@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_cases::config::InstanceConfig;
 use tapedeck_cases::reel::load;
 use tapedeck_cases::{CaseError, Config, ConfigError, Machine, Role, Seams, World};
-use tapedeck_engine::{Balancer, Engine, EngineHandle, KnownCall, Library, Options, Params};
+use tapedeck_engine::{Balancer, Engine, EngineHandle, KnownCall, Library, MischiefError, Options, Params};
 use tapedeck_fleet::Commands;
 use tapedeck_metrics::EngineKind;
 use tokio::sync::watch;
@@ -53,11 +53,14 @@ pub struct Settings {
     /// How long the balancer goes on dealing calls to an engine that is down, seconds: 0 is a balancer that sees it at
     /// once, one with health checks needs some seconds.
     pub balancer_blind_s: f64,
+    /// Trouble at the engines' doors, as `tape-engine --mischief` has it, e.g. `tail-lost/100`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mischief: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { instances: 3, engine: Params::demo(), card_bytes: None, balancer_blind_s: 0.0 }
+        Self { instances: 3, engine: Params::demo(), card_bytes: None, balancer_blind_s: 0.0, mischief: None }
     }
 }
 
@@ -146,9 +149,17 @@ fn spawn(
     library: &Arc<Library>,
     key: &str,
 ) -> Result<Vec<EngineHandle>, ConfigError> {
+    let mischief = match &settings.mischief {
+        Some(trouble) => Some(trouble.parse().map_err(|e: MischiefError| ConfigError::Value {
+            key: "rehearsal.mischief".into(),
+            why: e.to_string(),
+        })?),
+        None => None,
+    };
     (1..=settings.instances)
         .map(|n| {
-            let options = Options::new(format!("{name}{n}"), seed.wrapping_add(u64::from(n)));
+            let options =
+                Options { mischief, ..Options::new(format!("{name}{n}"), seed.wrapping_add(u64::from(n))) };
             Engine::spawn(settings.engine.clone(), library.clone(), options)
         })
         .collect::<Result<Vec<_>, _>>()

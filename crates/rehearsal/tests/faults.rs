@@ -1,5 +1,7 @@
 //! TC-06: one of three instances is killed, and what is reported is what happened.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
 mod common;
 
 use common::tenth;

@@ -3,6 +3,8 @@
 //! The study of error rates runs on the engine's memory series alone, hundreds of soaks of four hours; a few soaks are
 //! played end to end, a tenth as long, with faults ten times as fast.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
 mod common;
 
 use std::path::Path;

@@ -14,6 +14,9 @@ const DRIFT_CONFIDENCE: f64 = 0.99;
 /// Fewest periods from which a drift is told.
 const MIN_PERIODS: usize = 6;
 
+/// `(seconds, bytes)` of one memory.
+type Readings = Vec<(f64, f64)>;
+
 /// What a soak showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Soak {
@@ -103,7 +106,7 @@ pub fn judge(tier: &TierReport, calls: &[CallRecord], samples: &[Sample], world:
 
 /// Every memory that the samples tell of. Ours is told but never held against the servers.
 fn memory(samples: &[&Sample], rules: &LeakRules, seed: u64) -> Vec<Memory> {
-    let mut series: BTreeMap<(&str, &str), (u64, Vec<(f64, f64)>)> = BTreeMap::new();
+    let mut series: BTreeMap<(&str, &str), (u64, Readings)> = BTreeMap::new();
     for sample in samples {
         let (what, used, total) = match &sample.body {
             SampleBody::Gpu(GpuReading {
