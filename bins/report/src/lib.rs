@@ -271,9 +271,9 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
             .settings
             .iter()
             .map(|pair| {
-                let (key, value) = pair
-                    .split_once('=')
-                    .ok_or_else(|| Failure::Usage(format!("`{pair}` is no KEY=VALUE, e.g. slo.rtf_p95=0.6")))?;
+                let (key, value) = pair.split_once('=').ok_or_else(|| {
+                    Failure::Usage(format!("`{pair}` is no KEY=VALUE, e.g. slo.rtf_p95=0.6"))
+                })?;
                 Ok((key.trim().to_string(), value.trim().to_string()))
             })
             .collect::<Result<Vec<_>, Failure>>()?;

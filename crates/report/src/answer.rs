@@ -116,6 +116,16 @@ pub fn n_star(capacity: &Capacity) -> Said {
     }
 }
 
+/// `N* = 30`, or `N* >= 30, ...` where it is only a lower bound.
+#[must_use]
+pub fn n_star_line(capacity: &Capacity) -> Said {
+    let n = n_star(capacity);
+    let line = |text: &str| {
+        if text.starts_with('>') { format!("N* {text}") } else { format!("N* = {text}") }
+    };
+    Said { en: line(&n.en), zh: line(&n.zh) }
+}
+
 /// A limit by its name for people.
 #[must_use]
 pub fn limit_name(limit: Limit) -> Said {

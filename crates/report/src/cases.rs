@@ -249,11 +249,7 @@ fn long_calls(answer: &Value) -> Section {
     let tiers: Vec<TierReport> = from(answer, "tiers").unwrap_or_default();
     Section {
         lead,
-        tables: vec![Table {
-            caption: None,
-            head: tier_head(),
-            rows: tiers.iter().map(tier_row).collect(),
-        }],
+        tables: vec![Table { caption: None, head: tier_head(), rows: tiers.iter().map(tier_row).collect() }],
         ..Section::default()
     }
 }
@@ -317,11 +313,9 @@ fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
     let memory: Vec<Vec<Said>> = array(answer, "soak.memory")
         .iter()
         .map(|m| {
-            if let (Some(of), Some(per_h), Some(threshold)) = (
-                m.get("of").and_then(Value::as_str),
-                at(m, "leak.per_h"),
-                at(m, "leak.threshold_per_h"),
-            ) {
+            if let (Some(of), Some(per_h), Some(threshold)) =
+                (m.get("of").and_then(Value::as_str), at(m, "leak.per_h"), at(m, "leak.threshold_per_h"))
+            {
                 slopes.push((of.to_string(), per_h, threshold));
             }
             vec![
@@ -393,9 +387,9 @@ fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
 fn faults(run: &Run, answer: &Value, lang: Lang) -> Section {
     // The limit stands in the run's settings, wherever that version keeps it.
     let fault = run.config.as_ref().and_then(|c| c.get("fault"));
-    let limit_s = fault.and_then(toml::Value::as_table).and_then(|f| {
-        f.values().find_map(|v| v.get("lag_p95_s")).and_then(toml::Value::as_float)
-    });
+    let limit_s = fault
+        .and_then(toml::Value::as_table)
+        .and_then(|f| f.values().find_map(|v| v.get("lag_p95_s")).and_then(toml::Value::as_float));
     let mut lead: Vec<Said> = sentences(answer, "complaints").collect();
     if lead.is_empty() {
         lead.push(say!(Word::NoComplaint));

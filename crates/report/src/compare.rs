@@ -86,10 +86,11 @@ impl Comparison {
 
 /// Keys that say where files lie or what was drawn, not what was tested.
 fn incidental(key: &str) -> bool {
-    let tapes = ["tape", "tape_b", "labelled"].iter().any(|t| {
-        key == format!("config.{t}.manifest") || key == format!("config.{t}.pool")
-    });
-    tapes || ["config.run.out", "config.run.seed", "config.run.keep_texts", "config.pool.folder"].contains(&key)
+    let tapes = ["tape", "tape_b", "labelled"]
+        .iter()
+        .any(|t| key == format!("config.{t}.manifest") || key == format!("config.{t}.pool"));
+    tapes
+        || ["config.run.out", "config.run.seed", "config.run.keep_texts", "config.pool.folder"].contains(&key)
         || key.starts_with("environment.tapes.")
 }
 

@@ -255,8 +255,7 @@ impl SeriesWriter {
     pub fn create(out: &Path) -> Result<Self, WriteError> {
         folder(out)?;
         let csv_path = out.join("series.csv");
-        let mut csv =
-            BufWriter::new(File::create(&csv_path).map_err(|e| WriteError::io(&csv_path, e))?);
+        let mut csv = BufWriter::new(File::create(&csv_path).map_err(|e| WriteError::io(&csv_path, e))?);
         writeln!(csv, "{}", series_frame(&[]).header()).map_err(|e| WriteError::io(&csv_path, e))?;
         Ok(Self {
             csv,

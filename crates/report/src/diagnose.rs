@@ -39,14 +39,7 @@ pub fn diagnose(run: &Run) -> Vec<Diagnosis<'_>> {
             let calm = calm.or_else(|| lowest(run)).filter(|c| c.name != step.name)?;
             let (parts, grew) = growth(calm, step);
             let facts = facts(run, calm, step);
-            Some(Diagnosis {
-                step,
-                calm,
-                parts,
-                grew,
-                counters: counters(step),
-                findings: symptoms(&facts),
-            })
+            Some(Diagnosis { step, calm, parts, grew, counters: counters(step), findings: symptoms(&facts) })
         })
         .collect()
 }
@@ -141,7 +134,9 @@ fn counters(step: &Step) -> Vec<Said> {
     if let Some(running) = step.series.mean_in_window("running") {
         all.push(say!(Word::CounterRunning, number(running)));
     }
-    for (name, word) in [("ttft", Word::CounterTtft), ("queue", Word::CounterQueue), ("inference", Word::CounterInference)] {
+    for (name, word) in
+        [("ttft", Word::CounterTtft), ("queue", Word::CounterQueue), ("inference", Word::CounterInference)]
+    {
         if let Some((mean, count)) = step.series.gained(name).and_then(|g| Some((g.mean()?, g.count))) {
             all.push(say!(word, number(mean), number(count)));
         }

@@ -74,8 +74,9 @@ pub(crate) fn cross_check(run: &mut Run) {
 /// holds each tier as it was judged alone.
 fn settle_ladder(run: &mut Run) {
     let Some(limits) = run.limits.clone() else { return };
-    let at: Vec<usize> =
-        (0..run.steps.len()).filter(|i| run.steps.get(*i).is_some_and(|s| s.of_ladder() && !s.partial)).collect();
+    let at: Vec<usize> = (0..run.steps.len())
+        .filter(|i| run.steps.get(*i).is_some_and(|s| s.of_ladder() && !s.partial))
+        .collect();
     let mut tiers: Vec<TierReport> =
         at.iter().filter_map(|i| run.steps.get(*i)).map(|s| s.report.clone()).collect();
     settle(&mut tiers, &limits);

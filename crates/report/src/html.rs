@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use tapedeck_slo::{Capacity, Estimate, Limit, Spread, TierReport, Verdict};
 
-use crate::answer::{Answer, n_star};
+use crate::answer::{Answer, n_star_line};
 use crate::diagnose::{Diagnosis, diagnose, part_name};
 use crate::doubt::Weight;
 use crate::glossary::{glossary, hover};
@@ -174,7 +174,7 @@ impl Writer<'_> {
                 p class="label" { (self.t(title)) }
                 @match capacity {
                     Some(c) => {
-                        p class="big" { "N* = " (self.s(&n_star(c))) }
+                        p class="big" { (self.s(&n_star_line(c))) }
                         @if let Some(published) = c.published {
                             p { (self.s(&say!(Word::PublishedIs, number(c.safety_factor), published))) }
                         }
@@ -206,32 +206,40 @@ impl Writer<'_> {
 
     fn ladder(&self) -> Markup {
         let ladder = self.run.ladder();
-        let rows: Vec<&Step> = ladder
-            .into_iter()
-            .chain(self.run.steps.iter().filter(|s| !s.of_ladder() || s.partial))
-            .collect();
+        let others: Vec<&Step> = self.run.steps.iter().filter(|s| !s.of_ladder() || s.partial).collect();
         html! {
             section id="ladder" {
                 h2 { (self.t(Word::Ladder)) }
                 p class="small" { (self.t(Word::LadderLead)) }
-                @if rows.is_empty() { (self.bare_ladder()) } @else {
-                    div class="scroll" { table {
-                        thead { tr {
-                            @for (word, key) in [
-                                (Word::HeadStep, "streams"), (Word::HeadStreams, "streams"), (Word::HeadVerdict, "verdict"),
-                                (Word::HeadReason, "verdict"),
-                                (Word::HeadTtft, "ttft_s"), (Word::HeadRtf, "rtf"), (Word::HeadFinal, "final_s"),
-                                (Word::HeadKv, "kv_pool_p95"), (Word::HeadPreempted, "preempt_delta"),
-                                (Word::HeadErrors, "err_streams"), (Word::HeadCalls, "calls_counted"),
-                                (Word::HeadGoodput, "goodput_per_h"), (Word::HeadGpu, "gpu_util"), (Word::HeadVram, "vram_used_bytes"),
-                            ] {
-                                th title=[hover(key).as_ref().map(|t| self.s(t))] { (self.t(word)) }
-                            }
-                        } }
-                        tbody { @for step in rows { (self.ladder_row(step)) } }
-                    } }
+                @if ladder.is_empty() && others.is_empty() { (self.bare_ladder()) }
+                @if !ladder.is_empty() { (self.tiers(&ladder)) }
+                @if !others.is_empty() {
+                    h3 { (self.t(Word::OtherSteps)) }
+                    (self.tiers(&others))
                 }
             }
+        }
+    }
+
+    fn tiers(&self, steps: &[&Step]) -> Markup {
+        html! {
+            div class="scroll" { table {
+                thead { tr {
+                    @for (word, key) in [
+                        (Word::HeadStep, "streams"), (Word::HeadStreams, "streams"), (Word::HeadVerdict, "verdict"),
+                        (Word::HeadReason, "verdict"),
+                        (Word::HeadTtft, "ttft_s"), (Word::HeadRtf, "rtf"), (Word::HeadFinal, "final_s"),
+                        (Word::HeadKv, "kv_pool_p95"), (Word::HeadPreempted, "preempt_delta"),
+                        (Word::HeadErrors, "err_streams"), (Word::HeadCalls, "calls_counted"),
+                        (Word::HeadGoodput, "goodput_per_h"), (Word::HeadGpu, "gpu_util"),
+                        (Word::HeadVram, "vram_used_bytes"),
+                    ] {
+                        th class=[(word == Word::HeadReason).then_some("reason")]
+                            title=[hover(key).as_ref().map(|t| self.s(t))] { (self.t(word)) }
+                    }
+                } }
+                tbody { @for step in steps { (self.ladder_row(step)) } }
+            } }
         }
     }
 

@@ -41,10 +41,17 @@ fn meaning(run: &Run) -> BTreeMap<String, String> {
         let (section, key) = path.split_once('.')?;
         Some(table.as_ref()?.get(section)?.get(key)?.to_string())
     };
-    ["server.dialect", "server.window_ms", "load.chunk_ms", "load.tail_silence_ms", "load.ramp_s", "load.unique_per_session"]
-        .into_iter()
-        .map(|key| (key.to_string(), get(&run.config, key).unwrap_or_default()))
-        .collect()
+    [
+        "server.dialect",
+        "server.window_ms",
+        "load.chunk_ms",
+        "load.tail_silence_ms",
+        "load.ramp_s",
+        "load.unique_per_session",
+    ]
+    .into_iter()
+    .map(|key| (key.to_string(), get(&run.config, key).unwrap_or_default()))
+    .collect()
 }
 
 /// Merges the ladders of several runs into a new run directory and returns how many tiers it has. A tier that was
@@ -71,7 +78,8 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<usize, MergeError> {
             return Err(MergeError::Refused { names: (first.name(), other.name()), why });
         }
     }
-    let missing = |what: &str| MergeError::Nothing { what: format!("{what} of {} is not known", first.name()) };
+    let missing =
+        |what: &str| MergeError::Nothing { what: format!("{what} of {} is not known", first.name()) };
     let limits = first.limits.clone().ok_or_else(|| missing("[slo]"))?;
     let config = first.config.clone().ok_or_else(|| missing("the config"))?;
     let info = first.info.clone().ok_or_else(|| missing("run.json"))?;
@@ -100,11 +108,13 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<usize, MergeError> {
                     call
                 })
                 .collect();
-            events.extend(run.events.iter().filter(|e| e.step.as_deref() == Some(&step.name)).map(|e| Event {
-                at_s: e.at_s + shift_s,
-                step: Some(name.clone()),
-                ..e.clone()
-            }));
+            events.extend(
+                run.events.iter().filter(|e| e.step.as_deref() == Some(&step.name)).map(|e| Event {
+                    at_s: e.at_s + shift_s,
+                    step: Some(name.clone()),
+                    ..e.clone()
+                }),
+            );
             let series = series_of(run, &step.name, &name, shift_s);
             steps.push(NewStep { name, report, calls, series });
         }

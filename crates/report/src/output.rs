@@ -82,7 +82,8 @@ pub fn write_report(run: &Run, answer: &Answer, wanted: Wanted, out: &Path) -> R
         #[cfg(feature = "png")]
         let rasteriser = crate::png::Rasteriser::new();
         for named in &page.plots {
-            let suffix = if wanted.lang == Lang::En { String::new() } else { format!(".{}", wanted.lang.tag()) };
+            let suffix =
+                if wanted.lang == Lang::En { String::new() } else { format!(".{}", wanted.lang.tag()) };
             let path = plots.join(format!("{}{suffix}.svg", named.name));
             let svg = named.plot.svg();
             atomic::write(&path, svg.as_bytes())?;

@@ -115,8 +115,7 @@ fn curve_plot(run: &Run, answer: &Answer, curve: &Curve, lang: Lang) -> Option<N
     let mut plot =
         Plot::new(&t(lang, curve.title, &[]), &t(lang, Word::Streams, &[]), &t(lang, curve.unit, &[]));
     let at = |s: &Step| (f64::from(s.report.streams), (curve.value)(&s.report));
-    let points: Vec<(f64, f64)> =
-        tiers.iter().filter_map(|s| Some((at(s).0, at(s).1?.value))).collect();
+    let points: Vec<(f64, f64)> = tiers.iter().filter_map(|s| Some((at(s).0, at(s).1?.value))).collect();
     plot.marks.push(Mark::Line { points, colour: BLUE, width: 1.5, title: String::new() });
     for step in &tiers {
         let (x, Some(e)) = at(step) else { continue };
@@ -137,11 +136,7 @@ fn curve_plot(run: &Run, answer: &Answer, curve: &Curve, lang: Lang) -> Option<N
         plot.marks.push(Mark::Level { y, colour: RED, label: t(lang, Word::LimitAt, &[number(y)]) });
     }
     if let Some(n) = answer.short.as_ref().and_then(|c| c.n_star) {
-        plot.marks.push(Mark::Upright {
-            x: f64::from(n),
-            colour: GREY,
-            label: format!("N* {n}"),
-        });
+        plot.marks.push(Mark::Upright { x: f64::from(n), colour: GREY, label: format!("N* {n}") });
     }
     plot.x_ticks = Some(tiers.iter().map(|s| f64::from(s.report.streams)).collect());
     plot.legend = vec![
@@ -210,7 +205,8 @@ fn cumulative_of(run: &Run, (name, title, limit, value): &Figure, lang: Lang) ->
             width: 1.2,
             title: format!("{} (n = {n})", step.name),
         });
-        threshold = threshold.or_else(|| step.report.limits.iter().find(|l| l.limit == *limit).map(|l| l.threshold));
+        threshold =
+            threshold.or_else(|| step.report.limits.iter().find(|l| l.limit == *limit).map(|l| l.threshold));
     }
     if let Some(x) = threshold {
         plot.marks.push(Mark::Upright { x, colour: RED, label: t(lang, Word::LimitAt, &[number(x)]) });
@@ -278,12 +274,8 @@ pub(crate) fn file_name(step: &str) -> String {
 
 /// Steps whose time lines are worth a look: the highest passing, the first failing, and every step of another case.
 pub(crate) fn timeline_steps<'a>(run: &'a Run, answer: &Answer) -> Vec<&'a Step> {
-    let wanted: BTreeSet<u32> = answer
-        .short
-        .iter()
-        .flat_map(|c| [c.n_star, c.first_fail])
-        .flatten()
-        .collect();
+    let wanted: BTreeSet<u32> =
+        answer.short.iter().flat_map(|c| [c.n_star, c.first_fail]).flatten().collect();
     let ladder = run.ladder();
     let mut steps: Vec<&Step> =
         ladder.iter().filter(|s| wanted.contains(&s.report.streams)).copied().collect();
@@ -291,25 +283,20 @@ pub(crate) fn timeline_steps<'a>(run: &'a Run, answer: &Answer) -> Vec<&'a Step>
         steps.extend(ladder.last().copied());
     }
     let rest = run.steps.iter().filter(|s| !s.of_ladder() || s.partial);
-    steps.extend(rest.filter(|s| !s.series.sources("kv_pool").collect::<Vec<_>>().is_empty() || !s.calls.is_empty()));
+    steps.extend(
+        rest.filter(|s| !s.series.sources("kv_pool").collect::<Vec<_>>().is_empty() || !s.calls.is_empty()),
+    );
     steps.truncate(12);
     steps
 }
 
 /// What happened during one step: open calls, KV pools, waiting requests, GPUs, with events.
 pub(crate) fn timeline(run: &Run, step: &Step, lang: Lang) -> Vec<Named> {
-    let origin = step
-        .calls
-        .iter()
-        .map(|c| c.start_s)
-        .fold(step.report.window_from_s, f64::min);
+    let origin = step.calls.iter().map(|c| c.start_s).fold(step.report.window_from_s, f64::min);
     let x_label = t(lang, Word::SecondsIntoStep, &[]);
     let frame = |title: Word, unit: Word| {
-        let mut plot = Plot::new(
-            &format!("{}: {}", step.name, t(lang, title, &[])),
-            &x_label,
-            &t(lang, unit, &[]),
-        );
+        let mut plot =
+            Plot::new(&format!("{}: {}", step.name, t(lang, title, &[])), &x_label, &t(lang, unit, &[]));
         plot.marks.push(Mark::Stretch {
             from: step.report.window_from_s - origin,
             to: step.report.window_to_s - origin,
@@ -320,7 +307,12 @@ pub(crate) fn timeline(run: &Run, step: &Step, lang: Lang) -> Vec<Named> {
     };
     let mut all = Vec::new();
     let mut open = frame(Word::TimeOpen, Word::Calls);
-    open.marks.push(Mark::Line { points: open_calls(step, origin), colour: BLUE, width: 1.3, title: t(lang, Word::TimeOpen, &[]) });
+    open.marks.push(Mark::Line {
+        points: open_calls(step, origin),
+        colour: BLUE,
+        width: 1.3,
+        title: t(lang, Word::TimeOpen, &[]),
+    });
     all.push(("open", open));
     for (name, title, unit, scalar) in [
         ("kv", Word::TimeKv, Word::Share, "kv_pool"),
@@ -361,7 +353,11 @@ pub(crate) fn timeline(run: &Run, step: &Step, lang: Lang) -> Vec<Named> {
 
 /// Long names (a GPU's uuid) end in dots.
 fn short(name: &str) -> String {
-    if name.chars().count() <= 12 { name.to_string() } else { format!("{}…", name.chars().take(10).collect::<String>()) }
+    if name.chars().count() <= 12 {
+        name.to_string()
+    } else {
+        format!("{}…", name.chars().take(10).collect::<String>())
+    }
 }
 
 /// Calls open at each instant, thinned out.

@@ -27,8 +27,8 @@ impl Rasteriser {
         let failed = |why: String| WriteError::io(path, std::io::Error::other(why));
         let tree = usvg::Tree::from_str(svg, &self.options).map_err(|e| failed(e.to_string()))?;
         let size = tree.size().to_int_size().scale_by(SCALE).ok_or_else(|| failed("no size".into()))?;
-        let mut pixels = tiny_skia::Pixmap::new(size.width(), size.height())
-            .ok_or_else(|| failed("too large".into()))?;
+        let mut pixels =
+            tiny_skia::Pixmap::new(size.width(), size.height()).ok_or_else(|| failed("too large".into()))?;
         resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
         let png = pixels.encode_png().map_err(|e| failed(e.to_string()))?;
         tapedeck_rundir::atomic::write(path, &png)?;

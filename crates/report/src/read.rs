@@ -108,8 +108,7 @@ const SIGNS: [&str; 6] =
     ["run.json", "steps.jsonl", "ladder.csv", "calls.jsonl", "environment.toml", "capacity.json"];
 
 /// The files that a case leaves as its answer.
-const ANSWERS: [&str; 9] =
-    ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign"];
+const ANSWERS: [&str; 9] = ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign"];
 
 impl Run {
     /// Reads a run directory; what is missing or damaged is said in [`Run::doubts`], never guessed.
@@ -333,9 +332,11 @@ fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>,
 
 /// Steps that nothing replaced, with their place in the journal.
 fn standing(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usize, &CommittedStep)> {
-    committed.iter().enumerate().filter_map(|(at, step)| Some((at, step.as_ref()?))).filter(|(at, step)| {
-        !committed.iter().skip(at + 1).flatten().any(|later| later.step == step.step)
-    })
+    committed
+        .iter()
+        .enumerate()
+        .filter_map(|(at, step)| Some((at, step.as_ref()?)))
+        .filter(|(at, step)| !committed.iter().skip(at + 1).flatten().any(|later| later.step == step.step))
 }
 
 /// Which standing step a line of a growing file belongs to, going by the bytes that the journal remembers.

@@ -93,7 +93,8 @@ pub struct Rescored {
 /// # Errors
 /// [`RescoreError`]: settings that do not exist, tapes or traces that are not those of the run.
 pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, RescoreError> {
-    let missing = |what: &str| RescoreError::Missing { what: format!("{what} of {} cannot be read", run.name()) };
+    let missing =
+        |what: &str| RescoreError::Missing { what: format!("{what} of {} cannot be read", run.name()) };
     let mut config = run.config.clone().ok_or_else(|| missing("run.toml"))?;
     let mut speech_min_ms = None;
     for (key, value) in &changes.settings {
@@ -158,7 +159,12 @@ fn known() -> Vec<String> {
     keys
 }
 
-fn apply(config: &mut toml::Table, key: &str, value: &str, speech_min_ms: &mut Option<u32>) -> Result<(), RescoreError> {
+fn apply(
+    config: &mut toml::Table,
+    key: &str,
+    value: &str,
+    speech_min_ms: &mut Option<u32>,
+) -> Result<(), RescoreError> {
     let known = known();
     if !known.iter().any(|k| k == key) {
         let near = known
@@ -353,7 +359,8 @@ fn rejudge(
         drain_to_s: drained.map_or(last_sample_s, |e| e.at_s),
     };
     let planned = config.get("ladder").and_then(|l| l.get("tiers")?.as_array()).map_or(1, Vec::len);
-    let tiers_planned = if of_ladder(&step.name) { u32::try_from(planned).unwrap_or(u32::MAX).max(1) } else { 1 };
+    let tiers_planned =
+        if of_ladder(&step.name) { u32::try_from(planned).unwrap_or(u32::MAX).max(1) } else { 1 };
     let evidence = TierEvidence {
         calls_expected: old.calls_expected,
         samples,

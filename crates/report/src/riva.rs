@@ -125,7 +125,9 @@ pub fn table(rows: &[Row], simulated: Option<bool>) -> String {
         let rtfx = row.rtfx.map_or_else(|| "-".to_string(), |v| format!("{v:.2}"));
         let _ = writeln!(out, "{rtfx:>8}{:>8}", row.err_streams);
     }
-    out.push_str("Latency: arrival of a text minus the planned end of the audio it covers. RTFX: audio / time.\n");
+    out.push_str(
+        "Latency: arrival of a text minus the planned end of the audio it covers. RTFX: audio / time.\n",
+    );
     match simulated {
         Some(true) => out.push_str("Simulated: not to be laid beside figures of real servers.\n"),
         None => out.push_str("Simulated or real: not known.\n"),

@@ -210,10 +210,10 @@ impl Series {
         }
         for (name, histogram) in &line.histograms {
             let Some(&count) = histogram.counts.last() else { continue };
-            let track =
-                self.histograms.entry((line.source.clone().into_owned(), name.clone())).or_insert_with(|| {
-                    Track { sums: true, ..Track::default() }
-                });
+            let track = self
+                .histograms
+                .entry((line.source.clone().into_owned(), name.clone()))
+                .or_insert_with(|| Track { sums: true, ..Track::default() });
             track.sums &= histogram.sum.is_some();
             if let Some((before, sum_before)) = track.last {
                 // A counter that went down was reset: what it shows now was gained since.
@@ -329,7 +329,9 @@ mod tests {
     #[test]
     fn histograms_gain_across_a_reset_and_only_inside_the_window() {
         let mut series = Series::new((1.0, 10.0));
-        for (at, count, sum) in [(0, 50.0, 5.0), (1, 100.0, 10.0), (2, 110.0, 12.0), (3, 4.0, 1.0), (11, 99.0, 99.0)] {
+        for (at, count, sum) in
+            [(0, 50.0, 5.0), (1, 100.0, 10.0), (2, 110.0, 12.0), (3, 4.0, 1.0), (11, 99.0, 99.0)]
+        {
             let text = format!(
                 r#"{{"step":"s","at_s":{at},"source":"a","kind":"engine","histograms":{{"queue":{{"bounds":[1],"counts":[1,{count}],"sum":{sum}}}}}}}"#
             );

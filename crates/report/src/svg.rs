@@ -19,7 +19,15 @@ pub(crate) enum Mark {
     /// A band between two curves: x, low, high.
     Band { points: Vec<(f64, f64, f64)>, colour: &'static str },
     /// A point with its interval (an open bound reaches the edge) and a title.
-    Point { x: f64, y: f64, low: Option<f64>, high: Option<f64>, colour: &'static str, hollow: bool, title: String },
+    Point {
+        x: f64,
+        y: f64,
+        low: Option<f64>,
+        high: Option<f64>,
+        colour: &'static str,
+        hollow: bool,
+        title: String,
+    },
     /// A horizontal line, labelled at its left end, where curves are low.
     Level { y: f64, colour: &'static str, label: String },
     /// A vertical line with a label at its top.
@@ -85,7 +93,8 @@ pub(crate) fn ticks(from: f64, to: f64, about: f64) -> Vec<f64> {
     }
     let raw = span / about;
     let power = 10_f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= raw * 0.999).unwrap_or(raw);
+    let step =
+        [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= raw * 0.999).unwrap_or(raw);
     let mut at = (from / step).ceil();
     let mut all = Vec::new();
     while at * step <= to + step * 1e-6 && all.len() < 50 {
@@ -249,7 +258,14 @@ impl Plot {
         }
         line(out, (f.left, f.bottom), (f.right, f.bottom), GREY, 1.0, "");
         if !self.x_label.is_empty() {
-            text(out, ((f.left + f.right) / 2.0, self.size.height - 8.0), "middle", GREY, &self.x_label, false);
+            text(
+                out,
+                ((f.left + f.right) / 2.0, self.size.height - 8.0),
+                "middle",
+                GREY,
+                &self.x_label,
+                false,
+            );
         }
     }
 
@@ -338,7 +354,8 @@ fn draw(out: &mut String, f: &Frame, mark: &Mark) {
             let at = f.x(*x);
             line(out, (at, f.top), (at, f.bottom), colour, 1.5, "2 3");
             let room = f.right - at;
-            let (anchor, shift) = if room < width_of(label, FONT) + 8.0 { ("end", -4.0) } else { ("start", 4.0) };
+            let (anchor, shift) =
+                if room < width_of(label, FONT) + 8.0 { ("end", -4.0) } else { ("start", 4.0) };
             text(out, (at + shift, f.top + 10.0), anchor, colour, label, false);
         }
         Mark::Bars { bars, colour } => {

@@ -166,7 +166,10 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
     }
     // Less than 5 % fewer calls is within what two windows differ by anyway.
     if f.throughput_below_per_h.zip(f.throughput_per_h).is_some_and(|(below, now)| now < 0.95 * below) {
-        see(Symptom::ThroughputFalls, say!(Word::SeenThroughput, n(f.throughput_below_per_h), n(f.throughput_per_h)));
+        see(
+            Symptom::ThroughputFalls,
+            say!(Word::SeenThroughput, n(f.throughput_below_per_h), n(f.throughput_per_h)),
+        );
     }
     if f.broken_output > 0 {
         see(Symptom::BrokenOutput, say!(Word::SeenBroken, f.broken_output));
@@ -176,8 +179,11 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
     }
     let memory = f.kv_pool.is_some_and(|kv| kv >= 0.9) || f.preempted.is_some_and(|p| p > 0.0);
     if over(f.rtf, f.rtf_limit) && !memory {
-        let gpu = f.gpu_utilisation.map_or_else(|| say!(Word::NotKnown), |u| format!("{} %", number(u * 100.0)).into());
-        let kv = f.kv_pool.map_or_else(|| say!(Word::NotKnown), |k| format!("{} %", number(k * 100.0)).into());
+        let gpu = f
+            .gpu_utilisation
+            .map_or_else(|| say!(Word::NotKnown), |u| format!("{} %", number(u * 100.0)).into());
+        let kv =
+            f.kv_pool.map_or_else(|| say!(Word::NotKnown), |k| format!("{} %", number(k * 100.0)).into());
         see(Symptom::ComputeBound, say!(Word::SeenCompute, n(f.rtf), n(f.rtf_limit), kv, gpu));
     }
     if memory {
@@ -317,7 +323,10 @@ mod tests {
     fn changes_that_should_help_and_do_not_are_named() {
         let change = |keys: &[&str], slower| {
             let keys: Vec<String> = keys.iter().map(|k| (*k).to_string()).collect();
-            symptoms_of_change(&keys, slower, &Said::same("x")).into_iter().map(|f| f.symptom).collect::<Vec<_>>()
+            symptoms_of_change(&keys, slower, &Said::same("x"))
+                .into_iter()
+                .map(|f| f.symptom)
+                .collect::<Vec<_>>()
         };
         assert_eq!(change(&["environment.engine.quantization"], true), [Symptom::QuantisedSlower]);
         assert_eq!(change(&["environment.engine.tensor_parallel_size"], true), [Symptom::MoreGpusSlower]);

@@ -1,6 +1,6 @@
 //! What the command line prints.
 
-use crate::answer::{Answer, n_star};
+use crate::answer::{Answer, n_star_line};
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
 use crate::doubt::Weight;
@@ -14,8 +14,11 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
     let mut put = |said: Said| lines.push(said.text(lang).to_string());
     for (title, capacity) in [(Word::ShortCalls, &answer.short), (Word::LongCalls, &answer.long)] {
         let Some(capacity) = capacity else { continue };
-        let n = n_star(capacity);
-        put(Said { en: format!("{}: N* = {}", title.template(Lang::En), n.en), zh: format!("{}：N* = {}", title.template(Lang::Zh), n.zh) });
+        let n = n_star_line(capacity);
+        put(Said {
+            en: format!("{}: {}", title.template(Lang::En), n.en),
+            zh: format!("{}：{}", title.template(Lang::Zh), n.zh),
+        });
         if let Some(published) = capacity.published {
             put(say!(Word::PublishedIs, number(capacity.safety_factor), published));
         }
@@ -60,13 +63,11 @@ pub fn diagnosis(all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
         let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), number);
         for part in &d.parts {
             let name = part_name(part.part);
-            let figures = format!(
-                "{} -> {} s (n = {})",
-                show(part.before_s),
-                show(part.after_s),
-                part.n
+            let figures = format!("{} -> {} s (n = {})", show(part.before_s), show(part.after_s), part.n);
+            put(
+                "    ",
+                Said { en: format!("{}: {figures}", name.en), zh: format!("{}：{figures}", name.zh) },
             );
-            put("    ", Said { en: format!("{}: {figures}", name.en), zh: format!("{}：{figures}", name.zh) });
         }
         for said in &d.counters {
             put("  ", said.clone());
@@ -102,7 +103,10 @@ pub fn comparison(c: &Comparison, lang: Lang) -> Vec<String> {
         put("", say!(Word::SettingsDiffer));
         for change in &c.changes {
             let show = |v: &Option<String>| v.clone().unwrap_or_else(|| "-".into());
-            put("  ", Said::same(format!("{}: {} -> {}", change.key, show(&change.before), show(&change.after))));
+            put(
+                "  ",
+                Said::same(format!("{}: {} -> {}", change.key, show(&change.before), show(&change.after))),
+            );
         }
     }
     if let [Some(a), Some(b)] = &c.n_star {

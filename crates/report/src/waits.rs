@@ -89,9 +89,7 @@ pub fn waits(step: &Step) -> Vec<Wait> {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
                 Part::Queue => (queue_s, queue.map_or(0, |q| q.count as u64)),
                 Part::Window => over_calls(&|c| Some(c.ttft_wire_s? - c.ttft_window_s?)),
-                Part::Inference => {
-                    (answer_s.map(|a| (a - queue_s.unwrap_or(0.0)).max(0.0)), answer_n)
-                }
+                Part::Inference => (answer_s.map(|a| (a - queue_s.unwrap_or(0.0)).max(0.0)), answer_n),
                 Part::Tail => p95(&report.final_latency, 1.0),
             };
             Wait { part, seconds, n }

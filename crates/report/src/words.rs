@@ -189,7 +189,8 @@ mod tests {
     use super::*;
 
     fn places(template: &str) -> Vec<String> {
-        let mut all: Vec<String> = (0..10).map(|i| format!("{{{i}}}")).filter(|p| template.contains(p)).collect();
+        let mut all: Vec<String> =
+            (0..10).map(|i| format!("{{{i}}}")).filter(|p| template.contains(p)).collect();
         all.sort();
         all
     }

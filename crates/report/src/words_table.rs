@@ -61,6 +61,7 @@ words! {
     // The ladder.
     Ladder: "Ladder", "阶梯";
     LadderLead: "p95 with its 95 % interval in brackets; hover a heading for its definition, a figure for its n. * = only the estimate decides. A dash is unknown.", "p95 及其 95 % 区间（方括号内）；悬停表头看定义，悬停数字看样本量。* = 仅凭点估计。横线为未知。";
+    OtherSteps: "Steps of other cases, and steps that were cut short", "其他用例的步骤与未跑完的步骤";
     BareLadder: "Read from ladder.csv as it stands: without the journal there are no intervals, no verdicts and no N* of ours.", "按 ladder.csv 原样显示：没有日志，就没有区间、判定，也没有我们给出的 N*。";
     NoTiers: "No tier was committed in this run.", "本次运行没有提交任何一档。";
     HeadStep: "Step", "步骤";
