@@ -22,6 +22,7 @@ if [ -z "${TAPEDECK_E2E_WORK:-}" ]; then
   trap 'rm -rf "$work"' EXIT
   namespace=(unshare --net)
   [ "$(id -u)" = 0 ] || namespace=(unshare --map-root-user --net)
+  "${namespace[@]}" true || fail "the server needs a network namespace of its own; allow unshare, or run as root"
   TAPEDECK_E2E_WORK=$work "${namespace[@]}" bash "$0" "$@"
   exit
 fi
@@ -30,7 +31,7 @@ fi
 work=$TAPEDECK_E2E_WORK
 venv=target/e2e/sherpa-venv
 bin=${CARGO_TARGET_DIR:-target}/debug
-tiers=${TIERS:-2,12,24}
+tiers=${TIERS:-2,10,30}
 products=${WORK:-400}
 server_core=$(($(nproc) - 1))
 # The client has to be on time, or its tiers are invalid: where the system allows it, it goes before all others. It

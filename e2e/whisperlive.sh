@@ -26,6 +26,7 @@ PY
   trap 'rm -rf "$work"' EXIT
   namespace=(unshare --net)
   [ "$(id -u)" = 0 ] || namespace=(unshare --map-root-user --net)
+  "${namespace[@]}" true || fail "the server needs a network namespace of its own; allow unshare, or run as root"
   TAPEDECK_E2E_WORK=$work "${namespace[@]}" bash "$0" "$@"
   exit
 fi

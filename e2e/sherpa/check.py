@@ -39,7 +39,8 @@ lost = [c for c in calls if c["counted"] and c["outcome"] == "tail_lost"]
 top = [c for c in calls if c["counted"] and c["step"] == high["step"]]
 # A tail that was never made final costs words only where finals alone are read.
 print(f"  tails lost: {len(lost)} of {sum(c['counted'] for c in calls)} counted calls, {len(top)} at the top")
-if lost:
-    check("lost tails cost words in the finals alone", number(high, "wer_finals") > (number(high, "wer") or 0))
+for tier in tiers:
+    if number(tier, "outcome_tail_lost"):
+        check(f"lost tails cost words in the finals alone, {tier['streams']} streams", number(tier, "wer_finals") > number(tier, "wer"))
 check("every outcome of the highest tier has a name", all(c["outcome"] for c in top))
 sys.exit(f"not so: {', '.join(wrong)}" if wrong else 0)
