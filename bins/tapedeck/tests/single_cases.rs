@@ -1,5 +1,7 @@
 //! The cases around the ladder, as their users run them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;

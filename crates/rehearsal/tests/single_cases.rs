@@ -1,6 +1,8 @@
 //! The cases around the ladder against the built-in engine: each finds the fault it exists for, and stays quiet
 //! without it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! What survives what: commits, kills, hand edits.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
