@@ -34,7 +34,6 @@ pub struct Common {
     pub seed: Option<u64>,
     /// Go on with an interrupted run; without a folder, with the newest one of this case
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1)]
-    #[expect(clippy::option_option, reason = "clap's form of a flag with an optional value")]
     pub resume: Option<Option<PathBuf>>,
     /// Write into this run, also one of another case, and use what earlier cases left there
     #[arg(long, value_name = "RUN_DIR", conflicts_with = "resume")]
