@@ -60,10 +60,10 @@ impl Prompt {
         Self { messages: json!([{ "role": "user", "content": text }]), max_tokens: None }
     }
 
-    /// Puts a text in front of the last message: a shared document, or a mark that makes the prompt new.
+    /// Puts a text in front of the first message: a shared document, or a mark that makes the prompt new.
     pub fn put_in_front(&mut self, text: &str) {
-        let last = self.messages.as_array_mut().and_then(|m| m.first_mut());
-        if let Some(content) = last.and_then(|m| m.get_mut("content"))
+        let first = self.messages.as_array_mut().and_then(|m| m.first_mut());
+        if let Some(content) = first.and_then(|m| m.get_mut("content"))
             && let Some(old) = content.as_str()
         {
             *content = Value::String(format!("{text}{old}"));

@@ -4,7 +4,6 @@ use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
-use std::time::Duration;
 
 use bytes::Bytes;
 use tapedeck_load::arrivals::Law;
@@ -156,10 +155,8 @@ async fn ask(plan: &Plan, site: &Site, request: Request, origin: Instant, planne
     let late_ms = after(Instant::now(), planned) * 1e3;
     let Request { n, prompt, cold, counted, body } = request;
     let mut reader = Reader::new(n, prompt, cold, after(planned, origin), late_ms);
-    // A late start is ours: it must not eat into the time that the server is given.
-    let limits = PostLimits { timeout: plan.limits.timeout.max(Duration::from_millis(1)), ..plan.limits };
     let bearer = site.bearer.as_ref();
-    let ended = http_post(&*site.connector, &site.endpoint, bearer, body, limits, |part| {
+    let ended = http_post(&*site.connector, &site.endpoint, bearer, body, plan.limits, |part| {
         reader.hear(part, after(Instant::now(), planned))
     })
     .await;
