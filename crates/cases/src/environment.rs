@@ -165,7 +165,13 @@ impl Instance {
     }
 
     /// Adds what the engine's own pages say of version and model.
-    async fn ask(&mut self, connector: &dyn Connector, page: &Endpoint, bearer: Option<&Secret>, sglang: bool) {
+    async fn ask(
+        &mut self,
+        connector: &dyn Connector,
+        page: &Endpoint,
+        bearer: Option<&Secret>,
+        sglang: bool,
+    ) {
         let limits = GetLimits { timeout: Duration::from_secs(3), max_bytes: 1 << 20 };
         let json = async |path: &str| -> Option<serde_json::Value> {
             let answer = http_get(connector, &page.with_path(path), bearer, limits).await.ok()?;

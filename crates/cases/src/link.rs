@@ -33,8 +33,7 @@ pub(crate) async fn find(host: &str, port: u16) -> Option<Link> {
 
 /// The address that packets to a host would carry as their sender's. Nothing is sent.
 fn own_address_towards(to: SocketAddr) -> Option<IpAddr> {
-    let any: SocketAddr =
-        if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
+    let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(any).ok()?;
     socket.connect(to).ok()?;
     Some(socket.local_addr().ok()?.ip())

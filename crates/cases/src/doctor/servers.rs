@@ -176,21 +176,24 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
     };
     let limits = GetLimits { timeout: patience(patient.config), ..GetLimits::default() };
     let bearer = instance.bearer.as_ref();
-    let understood =
-        match scrape(&*patient.site.connector, endpoint, bearer, instance.kind, limits).await {
-            Ok(scraped) => scraped.understood,
-            Err(error) => {
-                tell(Check::fail(
-                    named("metrics"),
-                    error.to_string(),
-                    "mend `metrics` in the config; `tape-doctor metrics URL` shows what a page holds",
-                ));
-                return;
-            }
-        };
+    let understood = match scrape(&*patient.site.connector, endpoint, bearer, instance.kind, limits).await {
+        Ok(scraped) => scraped.understood,
+        Err(error) => {
+            tell(Check::fail(
+                named("metrics"),
+                error.to_string(),
+                "mend `metrics` in the config; `tape-doctor metrics URL` shows what a page holds",
+            ));
+            return;
+        }
+    };
     tell(Check::ok(
         named("metrics"),
-        format!("{} values and {} histograms", understood.scrape.values.len(), understood.scrape.histograms.len()),
+        format!(
+            "{} values and {} histograms",
+            understood.scrape.values.len(),
+            understood.scrape.histograms.len()
+        ),
     ));
     tell(red_lines(named("red lines"), instance.kind, &understood));
     let control = &patient.seams.control;
@@ -210,7 +213,10 @@ fn red_lines(name: String, kind: EngineKind, understood: &Understood) -> Check {
     let missing: Vec<&str> =
         expected.filter(|m| !understood.scrape.values.contains_key(m)).map(Metric::name).collect();
     if missing.is_empty() {
-        return Check::ok(name, "KV pool and preemptions can be watched, as far as such an engine tells them");
+        return Check::ok(
+            name,
+            "KV pool and preemptions can be watched, as far as such an engine tells them",
+        );
     }
     let words = understood.missing.iter().find(|m| missing.contains(&m.what.as_str()));
     Check::fail(
@@ -323,7 +329,9 @@ async fn commands(patient: &Patient<'_>, tell: &mut impl FnMut(Check)) {
         let check = format!("command {name}");
         tell(match patient.seams.machine.ask(command, seconds(environment.timeout_s)).await {
             None => Check::skipped(check, "no command is run here"),
-            Some(Ok(told)) => Check::ok(check, told.lines().next().unwrap_or("it printed nothing").to_owned()),
+            Some(Ok(told)) => {
+                Check::ok(check, told.lines().next().unwrap_or("it printed nothing").to_owned())
+            }
             Some(Err(why)) => {
                 Check::warn(check, why, format!("mend environment.commands.{name} in the config"))
             }

@@ -26,7 +26,9 @@ fn tape(name: &str, named: &TapeConfig, spec: &str, needed: bool) -> Check {
     let checked = Manifest::read(&named.manifest)
         .and_then(|manifest| verify(&manifest, &named.pool, None).map(|findings| (manifest, findings)));
     match checked {
-        Err(error) => Check::fail(name, error.to_string(), format!("mend [{name}] in the config, or {freeze}")),
+        Err(error) => {
+            Check::fail(name, error.to_string(), format!("mend [{name}] in the config, or {freeze}"))
+        }
         Ok((manifest, findings)) => match findings.as_slice() {
             [] => Check::ok(
                 name,
@@ -38,7 +40,8 @@ fn tape(name: &str, named: &TapeConfig, spec: &str, needed: bool) -> Check {
                 ),
             ),
             [first, rest @ ..] => {
-                let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+                let more =
+                    if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
                 Check::fail(
                     name,
                     format!("{first}{more}"),
