@@ -1,5 +1,7 @@
 //! Open arrivals against the built-in engine: what its lines do must be what Erlang says.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
 mod common;
 
 use std::path::Path;
