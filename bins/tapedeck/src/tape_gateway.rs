@@ -29,8 +29,11 @@ Examples:
   Any qwen-asr-serve, by windows of 2 s:
     tape-gateway --backend rolling --upstream http://127.0.0.1:9001
 
-Exit codes: 0 stopped with all calls finished, 2 wrong flags, 3 the system refused (an address taken),
-130 calls were cut at the end of --drain-s.
+Exit codes:
+  0    stopped, with all calls finished
+  2    wrong flags
+  3    the system refused, e.g. an address that is taken
+  130  calls were cut at the end of --drain-s
 
 See docs/gateway.md.";
 

@@ -182,7 +182,7 @@ fn calls_that_do_not_finish_in_time_are_cut_and_the_exit_code_says_so() {
 fn wrong_flags_are_named() {
     for (args, words) in [
         (&["--upstream", "nowhere:1"][..], "--upstream"),
-        (&["--upstream", "http://h:1", "--backend", "rolling", "--window-s", "-1"], "--window-s"),
+        (&["--upstream", "http://h:1", "--backend", "rolling", "--window-s=-1"], "--window-s"),
         (&["--upstream", "a=http://h:1,a=http://h:2"], "two upstreams"),
         (&["--upstream", "http://h:1", "--token-env", "TAPE_GATEWAY_TEST_UNSET"], "TAPE_GATEWAY_TEST_UNSET"),
     ] {
