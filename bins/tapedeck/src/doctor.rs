@@ -1,7 +1,7 @@
 //! `tape-doctor`: can this machine and this config work?
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use serde_json::json;
@@ -85,7 +85,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     check(path, cli, out)
 }
 
-fn init(path: &PathBuf, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+fn init(path: &Path, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
     made.and_then(|mut file| file.write_all(STARTER.as_bytes())).map_err(|error| {
         let path = path.display();
@@ -98,7 +98,7 @@ fn init(path: &PathBuf, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Ok)
 }
 
-fn check(path: &PathBuf, cli: &Cli, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+fn check(path: &Path, cli: &Cli, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let config = Config::read(path)?;
     let refused = |source| Failure::System { what: "start a runtime", source };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;

@@ -70,7 +70,10 @@ fn a_model_s_config_json_is_read() {
 fn the_plan_s_example_needs_seven_lines() {
     let value = json(&["statement", "--n-star", "10", "--calls-per-hour", "50", "--mean-s", "180"]);
     let own = &value["carried"][1];
-    assert_eq!((&own["demand_erl"], &own["lines_needed"], &own["lines"]), (&2.5.into(), &7.into(), &7.into()));
+    assert_eq!(
+        (&own["demand_erl"], &own["lines_needed"], &own["lines"]),
+        (&2.5.into(), &7.into(), &7.into())
+    );
     assert_eq!(value["enough"], true);
     let (code, out, _) = sizing(&["statement", "--n-star", "9", "--calls-per-hour", "50", "--mean-s", "180"]);
     assert_eq!(code, 1, "six lines are too few: {out}");
@@ -150,7 +153,8 @@ fn rehearsed(folder: &Path) -> String {
         .output()
         .unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
-    let found = std::fs::read_dir(folder).unwrap().flatten().find(|entry| entry.path().join("run.json").is_file());
+    let found =
+        std::fs::read_dir(folder).unwrap().flatten().find(|entry| entry.path().join("run.json").is_file());
     found.unwrap().path().to_str().unwrap().to_owned()
 }
 
@@ -160,17 +164,23 @@ fn a_rehearsed_ladder_is_calibrated_stated_and_extrapolated() {
     let run = rehearsed(folder.path());
 
     let value = json(&["calibrate", "--from", &run, "--deployment", "3x0.30"]);
-    let row = |figure: &str| value["rows"].as_array().unwrap().iter().find(|r| r["figure"] == figure).unwrap().clone();
+    let row = |figure: &str| {
+        value["rows"].as_array().unwrap().iter().find(|r| r["figure"] == figure).unwrap().clone()
+    };
     assert_eq!(row("pool_tokens")["measured"], 94_416.0);
     assert_eq!(row("overhead_gb")["measured"], Value::Null, "nobody read a GPU");
     let stream = row("stream_tokens");
-    let interval: Vec<f64> = stream["interval"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    let interval: Vec<f64> =
+        stream["interval"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
     let tokens = stream["measured"].as_f64().unwrap();
     assert!(interval[0] < tokens && tokens < interval[1] && tokens > 50.0, "{stream}");
 
     let (code, out, err) = sizing(&["statement", "--from", &run, "--blocking", "0.02"]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.contains("tape-a-tenth") && out.contains("simulated") && out.contains("2 % of calls"), "{out}");
+    assert!(
+        out.contains("tape-a-tenth") && out.contains("simulated") && out.contains("2 % of calls"),
+        "{out}"
+    );
 
     let what_if = ["what-if", "--from", &run, "--deployment", "3x0.30", "--topology", "1x0.92,2x0.46"];
     let value = json(&what_if);
@@ -182,7 +192,10 @@ fn a_rehearsed_ladder_is_calibrated_stated_and_extrapolated() {
         let instances = prediction["instances"].as_u64().unwrap();
         let wanted = measured * instances / 3;
         let bound = |key: &str| prediction[key].as_u64().unwrap();
-        assert!(bound("low") <= wanted + instances && wanted <= bound("high") + 2 * instances, "{prediction}");
+        assert!(
+            bound("low") <= wanted + instances && wanted <= bound("high") + 2 * instances,
+            "{prediction}"
+        );
     }
     assert_eq!(value["predictions"].as_array().unwrap().len(), 3, "as measured, and two topologies");
 

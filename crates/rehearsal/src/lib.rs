@@ -81,7 +81,10 @@ impl Settings {
             return Err(bad("instances = 0: give at least 1".into()));
         }
         if Duration::try_from_secs_f64(settings.balancer_blind_s).is_err() {
-            return Err(bad(format!("balancer_blind_s = {}: give 0 or more seconds", settings.balancer_blind_s)));
+            return Err(bad(format!(
+                "balancer_blind_s = {}: give 0 or more seconds",
+                settings.balancer_blind_s
+            )));
         }
         Ok(settings)
     }
