@@ -335,12 +335,21 @@ pub(crate) fn timeline(run: &Run, step: &Step, lang: Lang) -> Vec<Named> {
         all.push((name, plot));
     }
     let last = step.calls.iter().map(|c| c.done_s).fold(step.report.window_to_s, f64::max);
+    let mut said_at = f64::NEG_INFINITY;
     let events: Vec<Mark> = run
         .events
         .iter()
         .filter(|e| e.step.as_deref() == Some(&step.name) && e.at_s >= origin && e.at_s <= last + 600.0)
         .filter(|e| e.what != "step_begins")
-        .map(|e| Mark::Upright { x: e.at_s - origin, colour: GREY, label: e.what.clone() })
+        .map(|e| {
+            // Labels that would lie on each other are left to the table of events.
+            let x = e.at_s - origin;
+            let crowded = x - said_at < (last - origin) * 0.12;
+            if !crowded {
+                said_at = x;
+            }
+            Mark::Upright { x, colour: GREY, label: if crowded { String::new() } else { e.what.clone() } }
+        })
         .collect();
     all.into_iter()
         .filter(|(_, plot)| plot.has_data())

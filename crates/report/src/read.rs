@@ -366,11 +366,14 @@ impl Owner {
     }
 }
 
+/// The journal, and which of its lengths tells where a step's part of a file ends.
+type Parts<'a> = (&'a [Option<CommittedStep>], fn(&CommittedStep) -> u64);
+
 /// Goes through a growing file line by line; `take` says whether the line could be used for that step.
 fn walk(
     path: &Path,
     name: &str,
-    (committed, end): (&[Option<CommittedStep>], fn(&CommittedStep) -> u64),
+    (committed, end): Parts<'_>,
     doubts: &mut Vec<Doubt>,
     mut take: impl FnMut(&str, Option<usize>) -> Result<bool, String>,
 ) {
@@ -429,9 +432,23 @@ fn read_calls(path: &Path, committed: &[Option<CommittedStep>], steps: &mut [Ste
         if named.step != step.name {
             return Ok(false);
         }
-        step.calls.push(serde_json::from_str(text).map_err(|e| e.to_string())?);
+        step.calls.push(call_record(text)?);
         Ok(true)
     });
+}
+
+/// One call. Where a call carries the server's words under the name that word errors have too, both are kept apart.
+fn call_record(text: &str) -> Result<CallRecord, String> {
+    let why = match serde_json::from_str(text) {
+        Ok(call) => return Ok(call),
+        Err(e) => e.to_string(),
+    };
+    let mut value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let said = value.as_object_mut().and_then(|o| o.remove("words"));
+    let Some(serde_json::Value::String(said)) = said else { return Err(why) };
+    let mut call: CallRecord = serde_json::from_value(value).map_err(|e| e.to_string())?;
+    call.outcome.words = Some(said);
+    Ok(call)
 }
 
 fn read_series(

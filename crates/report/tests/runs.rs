@@ -1,4 +1,5 @@
 //! Runs as they are, and as they should not be: partial, edited, foreign, hostile.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -225,6 +226,10 @@ fn fragments_of_html_in_a_servers_words_do_not_run() {
     let tmp = tempfile::tempdir().unwrap();
     let words = "<img src=x onerror=alert(1)></td>";
     let run = Run::read(&make(tmp.path(), &Made { server_words: Some(words), ..USUAL })).unwrap();
+    // The call with those words is read like any other.
+    assert!(run.steps.iter().all(|s| s.calls_agree), "{:?}", run.doubts);
+    let said = run.steps[1].calls.iter().find_map(|c| c.outcome.words.clone());
+    assert_eq!(said.as_deref(), Some(words));
     let page = write_html(&run, &Answer::of(&run), Lang::En, true);
     assert!(!page.contains("<img"), "a server's words became a tag");
 }
