@@ -3,12 +3,14 @@
 # back ends, then a caller who leaves. Our counts have to equal the server's own.
 #
 # The text is nonsense, the speed means nothing; sessions, requests, aborts and sockets are genuine.
-# KEEP=FOLDER keeps what was written; VLLM_AT=HOST:PORT uses a server that runs already.
+# Then an engine so small that it preempts, and that a long call would kill.
+#
+# KEEP=FOLDER keeps what was written; VLLM_AT and VLLM_TINY_AT=HOST:PORT use servers that run already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-cargo build --quiet --bin tc03 --bin tape-gateway
+cargo build --quiet --bin tc03 --bin tapectl --bin tape-gateway
 bin=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
 venv=target/e2e/vllm-venv
 work=$(mktemp -d)
@@ -16,6 +18,7 @@ work=$(mktemp -d)
 cleanup() {
   [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP"; cp -r "$work"/results* "$work"/*.log "$work"/*.prom "$KEEP" 2>/dev/null || true; }
   vllm_stop inst1
+  vllm_stop tiny
   for file in "$work"/*.pid; do [ -e "$file" ] && kill "$(cat "$file")" 2>/dev/null; done || true
   wait 2>/dev/null || true
   rm -rf "$work"
@@ -45,13 +48,14 @@ gateway() { # name, back end
   for _ in $(seq 200); do [ -s "$work/$1.json" ] && break; sleep 0.05; done
   jq -r .listen "$work/$1.json"
 }
+tape=$PWD/fixtures/tapes/tape-a-tenth.json
 site() { # name, url, dialect and its options
   cat >"$work/$1.toml" <<TOML
 [server]
 url = "$2"
 $3
 [tape]
-manifest = "$PWD/fixtures/tapes/tape-a-tenth.json"
+manifest = "$tape"
 pool = "$PWD/fixtures/pool-tenth"
 [load]
 ramp_s = 1
@@ -73,10 +77,10 @@ metrics = "http://$at/metrics"
 kind = "vllm"
 TOML
 }
-play() { # name
+play() { # name, streams
   curl -fs "http://$at/metrics" >"$work/$1-before.prom"
   local code=0
-  "${client[@]}" "$bin/tc03" --config "$work/$1.toml" --tiers 2 >"$work/$1-tc03.log" 2>&1 || code=$?
+  "${client[@]}" "$bin/tc03" --config "$work/$1.toml" --tiers "$2" >"$work/$1-tc03.log" 2>&1 || code=$?
   sleep 3 # the server's gauges and socket counters lag by seconds
   curl -fs "http://$at/metrics" >"$work/$1-after.prom"
   # 1: over the limits, as 5 s segments always are; 4: this machine was too busy for a verdict. Counts are counts.
@@ -91,13 +95,13 @@ window_ms = 5000
 model = "Qwen/Qwen3-ASR-0.6B"
 language_marks = false
 max_model_len = 4096'
-play direct
+play direct 2
 
 for back_end in realtime rolling; do
   echo "tape-gateway, $back_end, 2 streams"
   listen=$(gateway "$back_end" "$back_end")
   site "$back_end" "ws://$listen/asr" 'dialect = "pcm-json"'
-  play "$back_end"
+  play "$back_end" 2
   kill -TERM "$(cat "$work/$back_end.pid")"
   for _ in $(seq 100); do kill -0 "$(cat "$work/$back_end.pid")" 2>/dev/null || break; sleep 0.1; done
   rm -f "$work/$back_end.pid"
@@ -108,4 +112,39 @@ for back_end in realtime rolling; do
   listen=$(gateway "leave-$back_end" "$back_end")
   python3 e2e/vllm/leave.py "$listen" "$at" "$back_end"
 done
+vllm_stop inst1
+
+if [ -n "${VLLM_TINY_AT:-}" ]; then
+  at=$VLLM_TINY_AT
+else
+  port=$(free_port)
+  at=127.0.0.1:$port
+  echo "starting a tiny vLLM"
+  vllm_start tiny "$port" "$last_core" --max-model-len 512 --kv-cache-memory-bytes 2M \
+    --no-enable-prefix-caching --mm-processor-cache-gb 0
+  vllm_wait tiny "$port"
+fi
+direct='dialect = "vllm-realtime"
+window_ms = 5000
+[server.options]
+model = "Qwen/Qwen3-ASR-0.6B"
+language_marks = false
+max_model_len = 512'
+
+echo "calls that would kill it"
+site long "ws://$at/v1/realtime" "$direct"
+code=0
+"$bin/tc03" --config "$work/long.toml" --tiers 1 >"$work/long-tc03.log" 2>&1 || code=$?
+grep -m 1 "may kill the engine" "$work/long-tc03.log" || { cat "$work/long-tc03.log" >&2; fail "18 s in 512 tokens were not refused"; }
+[ "$code" = 2 ] || [ "$code" = 3 ] || fail "a tape that is too long for the engine should not be played (exit code $code)"
+listen=$(gateway long realtime)
+python3 e2e/vllm/long.py "$listen" 30
+curl -fs -o /dev/null "http://$at/health" || fail "the engine died"
+
+echo "vllm-realtime, tiny KV pool, 8 streams"
+"$bin/tapectl" freeze fixtures/pool-tenth --spec 3:6,6:2 --name short --out "$work/short.json" >/dev/null
+tape=$work/short.json
+site tiny "ws://$at/v1/realtime" "$direct"
+play tiny 8
+[ "$(awk '/^vllm:num_preemptions_total/ { print $NF > 0 }' "$work/tiny-after.prom")" = 1 ] || fail "nothing was preempted"
 echo "vllm: all well"
