@@ -1,6 +1,6 @@
 //! `tape-doctor`: what it writes, prints and answers.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
 
 use std::path::Path;
 

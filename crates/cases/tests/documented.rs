@@ -1,4 +1,5 @@
 //! The config page is the config.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use tapedeck_cases::Config;
 

@@ -1,6 +1,6 @@
 //! Every config that is shipped works.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
 
 use std::path::{Path, PathBuf};
 

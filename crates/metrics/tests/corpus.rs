@@ -1,10 +1,9 @@
 //! Pages and read-outs, with everything that fuzzing starts from and everything that it ever found: see `fuzz/`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
-
 use std::path::Path;
 
 #[path = "../../../fuzz/targets/exposition.rs"]
+#[allow(unreachable_pub, reason = "the fuzz target is a program of its own")]
 mod target;
 
 #[test]

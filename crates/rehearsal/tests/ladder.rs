@@ -1,4 +1,5 @@
 //! The ladder against the built-in engine: the same bytes again, and the truth found.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 

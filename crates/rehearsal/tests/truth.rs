@@ -2,6 +2,7 @@
 //!
 //! The truth is found exhaustively by code that shares nothing with the client. The two may differ by one step
 //! of the refinement, which is the number of instances.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 

@@ -444,8 +444,13 @@ fn call_record(text: &str) -> Result<CallRecord, String> {
         Err(e) => e.to_string(),
     };
     let mut value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    let said = value.as_object_mut().and_then(|o| o.remove("words"));
-    let Some(serde_json::Value::String(said)) = said else { return Err(why) };
+    let said = value.as_object_mut().and_then(|o| o.remove("words")).ok_or(why)?;
+    let serde_json::Value::String(said) = said else {
+        // Both stand in the line under one name: the counts come last and are kept.
+        let mut call: CallRecord = serde_json::from_value(value).map_err(|e| e.to_string())?;
+        call.words = serde_json::from_value(said).map_err(|e| e.to_string())?;
+        return Ok(call);
+    };
     let mut call: CallRecord = serde_json::from_value(value).map_err(|e| e.to_string())?;
     call.outcome.words = Some(said);
     Ok(call)

@@ -1,5 +1,5 @@
 //! Theory and measurement side by side.
-#![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
+#![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
 use tapedeck_sizing::kv::{TAPE_A_S, tape};
 use tapedeck_sizing::{Card, InstanceSeen, LoadPoint, Seen, Session, Theory, calibrate};

@@ -1,5 +1,5 @@
 //! The tables of the load-test plan, figure by figure.
-#![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
+#![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
 use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S, call, tape};
 use tapedeck_sizing::units::{GB, plan_mb};

@@ -1,5 +1,5 @@
 //! What must hold for any figures.
-#![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
+#![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
 use proptest::prelude::*;
 use tapedeck_sizing::kv::{call, tape};

@@ -1,5 +1,5 @@
 //! Ladders whose truth is known: how well they are fitted, and what is predicted from them.
-#![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
+#![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
 use tapedeck_engine_model::truth::{TapeCall, TruthRules, long_tape, play_tier, short_tape, true_capacity};
 use tapedeck_engine_model::{Faults, Params, SessionModel, SlowBatch, StepCost};

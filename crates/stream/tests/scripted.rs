@@ -133,6 +133,7 @@ mod tests {
     }
 
     fn ms(s: Option<f64>) -> Option<u64> {
+        #[expect(clippy::cast_possible_truncation, reason = "a test's waits are seconds")]
         s.map(|s| (s * 1e3).round() as u64)
     }
 
