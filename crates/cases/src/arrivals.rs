@@ -383,6 +383,7 @@ async fn one(
         drain_s: drained.as_ref().filter(|d| d.drained == Some(true)).map(|d| d.seconds),
         drained: drained.as_ref().and_then(|d| d.drained),
         simulated: world.simulated,
+        paused: world.paused,
         open_arrivals: true,
         cut_short: interrupted.then_some("interrupted"),
         seed: world.config.run.seed,
