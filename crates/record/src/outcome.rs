@@ -119,8 +119,9 @@ pub struct OutcomeDetail {
     /// The HTTP status or WebSocket close code, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<u16>,
-    /// The server's own words (or the operating system's), cut to 200 characters; never a transcript.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The server's own words (or the operating system's), cut to 200 characters; never a transcript. `said` in
+    /// files, because a call's word errors stand beside it as `words`.
+    #[serde(rename = "said", default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
 }
 

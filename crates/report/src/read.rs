@@ -432,28 +432,9 @@ fn read_calls(path: &Path, committed: &[Option<CommittedStep>], steps: &mut [Ste
         if named.step != step.name {
             return Ok(false);
         }
-        step.calls.push(call_record(text)?);
+        step.calls.push(serde_json::from_str::<CallRecord>(text).map_err(|e| e.to_string())?);
         Ok(true)
     });
-}
-
-/// One call. Where a call carries the server's words under the name that word errors have too, both are kept apart.
-fn call_record(text: &str) -> Result<CallRecord, String> {
-    let why = match serde_json::from_str(text) {
-        Ok(call) => return Ok(call),
-        Err(e) => e.to_string(),
-    };
-    let mut value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    let said = value.as_object_mut().and_then(|o| o.remove("words")).ok_or(why)?;
-    let serde_json::Value::String(said) = said else {
-        // Both stand in the line under one name: the counts come last and are kept.
-        let mut call: CallRecord = serde_json::from_value(value).map_err(|e| e.to_string())?;
-        call.words = serde_json::from_value(said).map_err(|e| e.to_string())?;
-        return Ok(call);
-    };
-    let mut call: CallRecord = serde_json::from_value(value).map_err(|e| e.to_string())?;
-    call.outcome.words = Some(said);
-    Ok(call)
 }
 
 fn read_series(

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use tapedeck_record::{
-    CallMeta, CallRecord, Evidence, Outcome, OutcomeDetail, Sample, SampleBody, SpeechMap, Trace,
+    CallMeta, CallRecord, Evidence, Outcome, OutcomeDetail, Sample, SampleBody, SpeechMap, Trace, WordCounts,
 };
 use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, read_run};
 use tapedeck_score::{Rules, Words, score};
@@ -134,6 +134,21 @@ fn a_partial_step_stands_until_its_repetition_replaces_it() {
     let ladder = lines(&dir.path().join("ladder.csv"));
     assert_eq!(ladder.len(), 2);
     assert!(!ladder[1].contains("partial"));
+}
+
+#[test]
+fn a_servers_words_and_word_errors_stand_side_by_side() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    let mut trace = trace(0);
+    trace.outcome = OutcomeDetail::said(Outcome::ServerError, Some(1011), "out of memory");
+    let mut call = record(&trace);
+    call.words = Some(WordCounts { ref_tokens: 4, sub: 1, del: 0, ins: 0 });
+    let mut writer = dir.begin("N001").unwrap();
+    writer.call(&call, &trace).unwrap();
+    dir.commit(writer, report(1), false).unwrap();
+    let line = fs::read_to_string(dir.path().join("calls.jsonl")).unwrap();
+    assert_eq!(serde_json::from_str::<CallRecord>(&line).unwrap(), call);
 }
 
 #[test]
