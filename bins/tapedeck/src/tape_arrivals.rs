@@ -93,10 +93,10 @@ pub enum Spread {
 /// Where call lengths come from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LengthsFrom {
-    /// Whole calls of [tape], drawn at random
+    /// Whole calls of the config's tape, drawn at random
     #[default]
     Tape,
-    /// Whole calls of [pool], drawn at random
+    /// Whole calls of the config's pool, drawn at random
     Pool,
     /// Exponential, as Erlang C assumes: cut from the tape's calls put together
     Exponential,

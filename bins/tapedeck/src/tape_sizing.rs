@@ -76,7 +76,7 @@ pub enum Command {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "What is sized")]
 pub struct Sized {
-    /// Config or plan (TOML) whose [sizing] section to use
+    /// Config or plan (TOML) whose `sizing` section to use
     #[arg(long, value_name = "FILE", global = true)]
     pub plan: Option<PathBuf>,
     /// A model's config.json to take layers, heads and format from

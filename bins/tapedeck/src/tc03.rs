@@ -27,7 +27,7 @@ pub struct Cli {
     /// One tier of so many streams, and no refinement
     #[arg(long, value_name = "N", conflicts_with = "tiers")]
     pub streams: Option<u32>,
-    /// What the streams play: `tape`, or `pool` for calls that each stream draws for itself from [pool]
+    /// What the streams play: `tape`, or `pool` for calls that each stream draws for itself from the pool
     #[arg(long, value_name = "WHAT", value_parser = ["tape", "pool"])]
     pub content: Option<String>,
     /// `off` sends whole calls as fast as the server takes them: the hard ceiling, never N*
