@@ -101,6 +101,17 @@ impl Console {
         }
     }
 
+    /// Prints a case's answer as the user asked for it: one JSON object, or its last lines.
+    pub fn conclude<A: serde::Serialize>(&self, case: &str, answer: &A, lines: fn(&A) -> Vec<String>) {
+        if matches!(self.show, Show::Json) {
+            self.answer(case, answer);
+            return;
+        }
+        for line in lines(answer) {
+            self.line(&line);
+        }
+    }
+
     /// Prints the end of the table.
     pub fn finish(&self) {
         if let Show::Table(bar) = &self.show {

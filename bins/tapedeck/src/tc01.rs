@@ -34,13 +34,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         console.head(&world.config.slo);
         tc01::run(world, dir, console).await
     })?;
-    if cli.common.json {
-        console.answer("tc01", &answer);
-    } else {
-        for line in summary(&answer) {
-            console.line(&line);
-        }
-    }
+    console.conclude("tc01", &answer, summary);
     Ok(answer.decision.exit_code(answer.interrupted))
 }
 

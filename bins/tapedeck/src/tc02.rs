@@ -45,13 +45,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         console.head(&world.config.slo);
         tc02::run(world, dir, console).await
     })?;
-    if cli.common.json {
-        console.answer("tc02", &answer);
-    } else {
-        for line in summary(&answer) {
-            console.line(&line);
-        }
-    }
+    console.conclude("tc02", &answer, summary);
     Ok(answer.decision.exit_code(answer.interrupted))
 }
 

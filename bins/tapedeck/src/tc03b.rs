@@ -39,13 +39,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
             console.head(&world.config.slo);
             tc03b::run(world, dir, console, cli.n_star).await
         })?;
-    if cli.common.json {
-        console.answer("tc03b", &answer);
-    } else {
-        for line in summary(&answer) {
-            console.line(&line);
-        }
-    }
+    console.conclude("tc03b", &answer, summary);
     Ok(answer.decision.exit_code(answer.interrupted))
 }
 

@@ -39,13 +39,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
             console.head(&world.config.slo);
             tc04::run(world, dir, console, cli.n_star).await
         })?;
-    if cli.common.json {
-        console.answer("tc04", &answer);
-    } else {
-        for line in summary(&answer) {
-            console.line(&line);
-        }
-    }
+    console.conclude("tc04", &answer, summary);
     Ok(answer.decision.exit_code(answer.interrupted))
 }
 

@@ -5,7 +5,6 @@ use tapedeck_cases::tc05::{self, Answer, Soak};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::Console;
 
 /// Soak: restart, play 0.8 N* for hours, and look for leaks, creeping latencies, errors and vanished instances.
 #[derive(Debug, Parser)]
@@ -46,18 +45,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         console.head(&world.config.slo);
         tc05::run(world, dir, cli.n_star, cli.n_star_b, console).await
     })?;
-    conclude(cli, &console, &answer);
+    console.conclude("tc05", &answer, summary);
     Ok(answer.exit_code())
-}
-
-fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
-    if cli.common.json {
-        console.answer("tc05", answer);
-        return;
-    }
-    for line in summary(answer) {
-        console.line(&line);
-    }
 }
 
 /// The last lines.

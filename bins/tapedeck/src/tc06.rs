@@ -5,7 +5,6 @@ use tapedeck_cases::tc06::{self, Answer, Fault};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::Console;
 
 /// Kill an instance under load, bring it back, and tell what the others, the balancer and the callers made of it.
 #[derive(Debug, Parser)]
@@ -72,18 +71,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let (answer, console) = cli.common.carry_out(config, "tc06", &[], async |world, dir, console| {
         tc06::run(world, dir, cli.n_star, cli.fault.into(), console).await
     })?;
-    conclude(cli, &console, &answer);
+    console.conclude("tc06", &answer, summary);
     Ok(answer.exit_code())
-}
-
-fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
-    if cli.common.json {
-        console.answer("tc06", answer);
-        return;
-    }
-    for line in summary(answer) {
-        console.line(&line);
-    }
 }
 
 /// The last lines.

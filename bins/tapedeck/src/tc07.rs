@@ -5,7 +5,6 @@ use tapedeck_cases::tc07::{self, Answer, Candidate};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::Console;
 
 /// Compare ways to cut the GPUs into instances: the same load on each, and N* by three tiers.
 #[derive(Debug, Parser)]
@@ -36,18 +35,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         console.head(&world.config.slo);
         tc07::run(world, dir, cli.n_star, console).await
     })?;
-    conclude(cli, &console, &answer);
+    console.conclude("tc07", &answer, summary);
     Ok(answer.exit_code())
-}
-
-fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
-    if cli.common.json {
-        console.answer("tc07", answer);
-        return;
-    }
-    for line in summary(answer) {
-        console.line(&line);
-    }
 }
 
 /// The last lines.

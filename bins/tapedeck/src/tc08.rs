@@ -42,13 +42,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         console.head(&world.config.slo);
         tc08::run(world, dir, console, cli.streams).await
     })?;
-    if cli.common.json {
-        console.answer("tc08", &answer);
-    } else {
-        for line in summary(&answer) {
-            console.line(&line);
-        }
-    }
+    console.conclude("tc08", &answer, summary);
     Ok(answer.decision.exit_code(answer.interrupted))
 }
 
