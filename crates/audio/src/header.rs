@@ -11,6 +11,9 @@ use crate::info::{Encoding, Extent, Info, Warning};
 /// Data sizes from here up are what writers put when they do not know yet (a pipe, a recorder that died): the
 /// largest 32-bit numbers, signed or not, minus a header.
 const PLACEHOLDER: u32 = 0x7FFF_0000;
+/// What follows the two bytes of a tag in the sub-format of an extensible header.
+const TAG_GUID: [u8; 14] =
+    [0x00, 0x00, 0x00, 0x00, 0x10, 0x00, 0x80, 0x00, 0x00, 0xAA, 0x00, 0x38, 0x9B, 0x71];
 /// Chunks that may follow a chunk: seen here, they prove where a chunk begins.
 const KNOWN: [&[u8; 4]; 16] = [
     b"fmt ", b"data", b"fact", b"LIST", b"ds64", b"bext", b"JUNK", b"junk", b"PEAK", b"cue ", b"smpl",
@@ -52,19 +55,31 @@ pub(crate) fn walk<R: Read + Seek>(file: &mut R, len: u64) -> Result<Layout, Aud
     let mut format = None;
     let mut long_data = None;
     let mut unpadded = false;
+    let mut formats = 0;
     for _ in 0..MAX_CHUNKS {
         let Some((id, size)) = chunk_at(file, at, len)? else {
             return Err(if format.is_none() { cut() } else { AudioError::NoData });
         };
         let body = at + 8;
         match &id {
-            b"fmt " => format = Some(read_format(file, body, size, len)?),
+            b"fmt " => {
+                format = Some(read_format(file, body, size, len)?);
+                formats += 1;
+            }
             b"ds64" => long_data = read_u64(file, body + 8, len)?,
             b"data" => {
                 let format = format.ok_or(AudioError::NoFormat)?;
                 let mut layout = measure(file, format, body, size, long_data, len)?;
                 if unpadded {
                     layout.info.warnings.push(Warning::UnpaddedChunk);
+                }
+                if formats > 1 {
+                    layout.info.warnings.push(Warning::SecondFormat);
+                }
+                if layout.info.extent == Extent::Complete
+                    && let Some(bytes) = more_audio(file, body, size, len)?
+                {
+                    layout.info.warnings.push(Warning::SecondAudio { bytes });
                 }
                 return Ok(layout);
             }
@@ -79,6 +94,25 @@ pub(crate) fn walk<R: Read + Seek>(file: &mut R, len: u64) -> Result<Layout, Aud
         }
     }
     Err(AudioError::NoData)
+}
+
+/// Declared bytes of the `data` chunks behind the first one, which ends `size` bytes after `data_at`.
+fn more_audio<R: Read + Seek>(
+    file: &mut R,
+    data_at: u64,
+    size: u32,
+    len: u64,
+) -> Result<Option<u64>, AudioError> {
+    let mut more = None;
+    let mut at = data_at + u64::from(size) + u64::from(size % 2);
+    for _ in 0..MAX_CHUNKS {
+        let Some((id, size)) = chunk_at(file, at, len)? else { break };
+        if id == *b"data" {
+            more = Some(more.unwrap_or(0) + u64::from(size));
+        }
+        at += 8 + u64::from(size) + u64::from(size % 2);
+    }
+    Ok(more)
 }
 
 /// Reads up to `N` bytes at `at`; short when the file ends.
@@ -133,8 +167,10 @@ fn read_format<R: Read + Seek>(file: &mut R, at: u64, size: u32, len: u64) -> Re
     let block = u16::from_le_bytes([b0, b1]);
     let bits = u16::from_le_bytes([w0, w1]);
     if tag == TAG_EXTENSIBLE && size >= 40 {
-        // The sub-format is a GUID whose first two bytes are the real tag.
-        if let Some([s0, s1, ..]) = bytes_at::<16, _>(file, at + 24, len)? {
+        // The sub-format is a GUID: the real tag, and a tail that says so.
+        if let Some([s0, s1, tail @ ..]) = bytes_at::<16, _>(file, at + 24, len)?
+            && tail == TAG_GUID
+        {
             tag = u16::from_le_bytes([s0, s1]);
         }
     }

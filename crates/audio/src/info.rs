@@ -122,6 +122,13 @@ pub enum Warning {
     InconsistentHeader,
     /// An odd-sized chunk was not followed by its pad byte.
     UnpaddedChunk,
+    /// More than one `fmt ` chunk stands before the audio; the last one counts.
+    SecondFormat,
+    /// More audio in further `data` chunks, which is left out.
+    SecondAudio {
+        /// Their declared bytes.
+        bytes: u64,
+    },
     /// The two channels cancel each other: their average is far quieter than either.
     OppositePhase,
     /// Samples beyond full scale, cut to it.
@@ -156,6 +163,10 @@ impl fmt::Display for Warning {
             }
             Self::InconsistentHeader => f.write_str("byte rate or block size contradict the sample format"),
             Self::UnpaddedChunk => f.write_str("an odd-sized chunk has no pad byte"),
+            Self::SecondFormat => f.write_str("more than one `fmt ` chunk: the last before the audio counts"),
+            Self::SecondAudio { bytes } => {
+                write!(f, "{bytes} bytes of audio in a second `data` chunk are left out")
+            }
             Self::OppositePhase => f.write_str(
                 "the channels are in opposite phase: their mix is nearly silent, choose left or right",
             ),

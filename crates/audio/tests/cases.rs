@@ -221,6 +221,17 @@ fn unfinished_and_false_sizes() {
 }
 
 #[test]
+fn what_stands_twice_is_said() {
+    let mut two = wav(&fmt(7, 1, 8_000, 8), &[], 3, &[0x55; 3]);
+    two.extend(b"\0LIST\x04\0\0\0INFOdata\x05\0\0\0abcde\0data\x02\0\0\0ab");
+    let info = decode(&two).unwrap().info;
+    assert_eq!((info.frames, info.warnings), (3, vec![Warning::SecondAudio { bytes: 7 }]));
+    let before = [b"fmt \x10\0\0\0", &fmt(6, 1, 8_000, 8)[..]].concat();
+    let info = decode(&wav(&fmt(7, 1, 8_000, 8), &before, 2, &[0x55; 2])).unwrap().info;
+    assert_eq!((info.encoding.name(), info.warnings), ("alaw", vec![Warning::SecondFormat]));
+}
+
+#[test]
 fn odd_chunks_with_and_without_their_pad() {
     let data = [0x55_u8; 100];
     for (chunk, warnings) in [
@@ -271,6 +282,7 @@ fn refusals_name_what_was_found() {
         (wav(&fmt(0x11, 1, 8_000, 4), &[], 12, &[0; 12]), "IMA ADPCM"),
         (wav(&fmt(0x55, 1, 8_000, 0), &[], 12, &[0; 12]), "MP3"),
         (wav(&extensible(0x31, 8), &[], 12, &[0; 12]), "GSM"),
+        (wav(&[&extensible(7, 8)[..39], &[0]].concat(), &[], 12, &[0; 12]), "without a known sub-format"),
         (wav(&fmt(0x1234, 1, 8_000, 8), &[], 12, &[0; 12]), "0x1234"),
         (b"RIFX\0\0\0\0WAVE".to_vec(), "big-endian"),
         (b"OggS\0\0\0\0".to_vec(), "Ogg"),
