@@ -1,53 +1,78 @@
-"""Do our counts equal the server's own? The arguments are the phase and the folder with its files."""
+"""Do our counts equal the servers' own? The arguments are the phase, its back end, the folder with its files, the most
+tokens of an answer, and the instances.
+
+    check.py PHASE realtime|rolling|transcriptions FOLDER TOKENS INSTANCE...
+"""
 
 import collections
-import csv
-import json
 import pathlib
 import sys
 
-phase, work = sys.argv[1], pathlib.Path(sys.argv[2])
-(run,) = (work / f"results-{phase}").glob("tc03-*")
+import counts
 
+phase, back_end, work, tokens, *instances = sys.argv[1:]
+work, tokens = pathlib.Path(work), int(tokens)
+(run,) = (work / f"results-{phase}").iterdir()
 
-def page(name):
-    sums = collections.Counter()
-    for line in (work / name).read_text().splitlines():
-        if line and line[0] != "#":
-            series, value = line.rsplit(" ", 1)
-            sums[series.split("{")[0]] += float(value)
-    return sums
-
-
-before, after = page(f"{phase}-before.prom"), page(f"{phase}-after.prom")
-delta = {name: after[name] - before[name] for name in after}
+before = {name: counts.page(work / f"{phase}-before-{name}.prom") for name in instances}
+after = {name: counts.page(work / f"{phase}-after-{name}.prom") for name in instances}
+delta = {name: {key: after[name][key] - before[name][key] for key in after[name]} for name in instances}
 # Every call counts here, in the window or not: the server does not know of windows.
-calls = [json.loads(line) for line in (run / "calls.jsonl").open()]
+calls = counts.lines(run / "calls.jsonl")
+tiers = counts.tiers(run)
 outcomes = collections.Counter(call["outcome"] for call in calls)
-tier = next(csv.DictReader((run / "tiers.csv").open()))
-print(f"  {len(calls)} calls: {dict(outcomes)}; verdict {tier['verdict']}: {tier['reasons'] or 'no reasons'}")
-print(f"  first text p50 {tier['ttft_wire_s_p50'] or 'unknown'} s, final p50 {tier['final_s_p50'] or 'unknown'} s")
-wrong = []
+first, verdicts = tiers[0], ", ".join(dict.fromkeys(tier["verdict"] for tier in tiers))
+print(f"  {len(calls)} calls: {dict(outcomes)}; verdict {verdicts}: {tiers[-1]['reasons'] or 'no reasons'}")
+print(f"  first text p50 {first['ttft_wire_s_p50'] or 'unknown'} s, final p50 {first['final_s_p50'] or 'unknown'} s")
+equal = counts.Equal()
 
 
-def same(what, ours, theirs):
-    print(f"  {what}: ours {ours:g}, vLLM {theirs:g}{'' if ours == theirs else '  <-- differ'}")
-    if ours != theirs:
-        wrong.append(what)
+def theirs(name):
+    return sum(delta[instance][name] for instance in instances)
 
 
-requests = delta["vllm:request_success_total"]
-ended = [call for call in calls if call["outcome"] not in ("cancelled", "connect_refused")]
-if phase == "rolling":
-    logs = [json.loads(line) for line in (work / "rolling.log").read_text().splitlines()]
-    same("windows, and requests that succeeded", sum(log["windows"] for log in logs), requests)
-    same("calls, and sessions of the gateway", len(calls), len(logs))
+finished, made = theirs(counts.SERIES["finished"]), theirs(counts.SERIES["generation_tokens"])
+ended = [call for call in calls if call["outcome"] in ("ok", "tail_lost", "empty_final")]
+equal.true("every call came through", len(ended) == len(calls) > 0)
+# Random weights never end a text, so that each answer has as many tokens as it may have.
+if back_end == "rolling":
+    logs = counts.lines(work / f"{phase}.log")
+    windows = sum(log["windows"] for log in logs)
+    equal.same("calls, and sessions of the gateway", len(calls), len(logs), "gateway")
+    equal.same("windows, and requests that ended", windows, finished)
+    equal.same("tokens of the windows, and tokens generated", windows * tokens, made)
+elif back_end == "realtime":
+    equal.same("calls, and sockets", len(calls), theirs("vllm:websocket_connections_total"))
+    equal.same("calls that ended, and requests that ended", len(ended), finished)
+    equal.same("tokens of the segments, and tokens generated", sum(map(counts.segments, ended)) * tokens, made)
 else:
-    same("calls that ended, and requests that succeeded", len(ended), requests)
-    same("calls, and sockets", len(calls), delta["vllm:websocket_connections_total"])
-same("preemptions", float(tier["preempt_delta"] or 0), delta["vllm:num_preemptions_total"])
-same("cache hits", 0, delta["vllm:prefix_cache_hits_total"] + delta["vllm:mm_cache_hits_total"])
-same("requests left over", 0, after["vllm:num_requests_running"] + after["vllm:num_requests_waiting"])
-if not any(outcome in outcomes for outcome in ("ok", "tail_lost")):
-    wrong.append("no call came through")
-sys.exit(f"{phase}: these differ: {', '.join(wrong)}" if wrong else 0)
+    equal.same("calls that ended, and requests that ended", len(ended), finished)
+    equal.same("tokens of the answers, and tokens generated", len(ended) * tokens, made)
+if len(instances) > 1:
+    served = collections.Counter(call.get("instance") for call in calls)
+    for name in instances:
+        ours = served[name]
+        if back_end == "rolling":
+            equal.same(f"calls that {name} served", ours, sum(log["upstream"] == name for log in logs), "gateway")
+        else:
+            equal.same(f"calls that {name} served, and its sockets", ours, delta[name]["vllm:websocket_connections_total"])
+for name in instances:
+    for ours, value in counts.series(run, name).items():
+        equal.same(f"{ours} of {name} in our series", value, delta[name][counts.SERIES[ours]])
+preempted = sum(float(tier["preempt_delta"] or 0) for tier in tiers)
+equal.same("preemptions in the verdict", preempted, theirs(counts.SERIES["preemptions"]))
+hits = theirs("vllm:prefix_cache_hits_total") + theirs("vllm:mm_cache_hits_total")
+if phase == "cached":
+    hit_rate = max(float(tier["prefix_hit_rate"] or 0) for tier in tiers)
+    print(f"  prefix cache: {hits:g} tokens hit, our rate {hit_rate:.3f}")
+    equal.true("caches that are on make the tier suspect", verdicts == "suspect" and hits > 0)
+else:
+    equal.same("cache hits", 0, hits)
+left = sum(after[name]["vllm:num_requests_running"] + after[name]["vllm:num_requests_waiting"] for name in instances)
+equal.same("requests left over", 0, left)
+drained = [tier["drain_s"] for tier in tiers]
+print(f"  drained {', '.join(f'{float(s):.1f} s' if s else 'never' for s in drained)} after the last call")
+equal.true("the servers drained", all(drained))
+if phase == "tiny":
+    equal.true("requests were preempted, and that fails the tier", preempted > 0 and tiers[-1]["verdict"] == "fail")
+sys.exit(equal.verdict(phase))

@@ -3,41 +3,19 @@
     long.py GATEWAY SECONDS
 """
 
-import json
-import socket
-import struct
 import sys
 import time
 
+from caller import Caller
+
 gateway, seconds = sys.argv[1], int(sys.argv[2])
-host, port = gateway.rsplit(":", 1)
-caller = socket.create_connection((host, int(port)), timeout=60)
-caller.sendall(
-    b"GET /asr HTTP/1.1\r\nHost: g\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-)
-reader = caller.makefile("rb")
-assert b" 101 " in reader.readline()
-while reader.readline() != b"\r\n":
-    pass
-second = struct.pack(">BBH4x", 0x82, 0xFE, 32_000) + b"\1\2" * 16_000
+caller = Caller(gateway)
 try:
     for _ in range(seconds):
-        caller.sendall(second)
+        caller.speak(1)
         time.sleep(0.2)
 except (BrokenPipeError, ConnectionResetError):
     pass  # it has hung up; what it said before is there to read
-while True:
-    head = reader.read(2)
-    size = head[1]
-    if size == 126:
-        (size,) = struct.unpack(">H", reader.read(2))
-    payload = reader.read(size)
-    if head[0] & 15 != 1:
-        sys.exit(f"closed without a reason: {payload!r}")
-    message = json.loads(payload)
-    if message["type"] == "error":
-        print(f"  {seconds} s: {message['message']}")
-        sys.exit(0 if "max_model_len" in message["message"] else 1)
-    if message["type"] == "final":
-        sys.exit("it was taken to its end")
+message = caller.until("error") or sys.exit("it closed without a reason, or took the call to its end")
+print(f"  {seconds} s: {message['message']}")
+sys.exit(0 if "max_model_len" in message["message"] else 1)

@@ -1,29 +1,33 @@
-# Starts and stops real vLLM servers on loopback; to be sourced. Needs $venv (see install.sh) and $work.
+# Starts, kills and stops real vLLM servers on loopback; to be sourced. Needs $venv (see install.sh, absolute) and $work.
 # What they take of the machine: 2.3 GB of memory each, and one and a half minutes on an idle core to start.
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# Starts a server in the background; vllm_wait waits for it.
+# Starts a server in the background; vllm_wait waits for it. What starts it stays in $work/NAME.start, so that it can be
+# started again by whoever killed it: nothing of it holds on to the caller's output.
 vllm_start() { # name, port, core, further arguments of `vllm serve`...
   local name=$1 port=$2 core=$3
   shift 3
   [ -e "$work/model/config.json" ] || "$venv/bin/python" e2e/vllm/toy_model.py "$work/model"
-  VLLM_CPU_OMP_THREADS_BIND=$core VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 \
-    setsid "$venv/bin/vllm" serve "$work/model" --served-model-name Qwen/Qwen3-ASR-0.6B --host 127.0.0.1 \
-    --port "$port" --load-format dummy --dtype bfloat16 --enforce-eager --max-num-seqs 64 \
-    --hf-overrides '{"architectures": ["Qwen3ASRRealtimeGeneration"]}' "$@" >"$work/$name.log" 2>&1 &
-  echo $! >"$work/$name.pid"
+  {
+    echo "export VLLM_CPU_OMP_THREADS_BIND=$core VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1"
+    printf '%q ' setsid "$venv/bin/vllm" serve "$work/model" --served-model-name Qwen/Qwen3-ASR-0.6B --host 127.0.0.1 \
+      --port "$port" --load-format dummy --dtype bfloat16 --enforce-eager --max-num-seqs 64 \
+      --hf-overrides '{"architectures": ["Qwen3ASRRealtimeGeneration"]}' "$@"
+    printf '>>%q 2>&1 </dev/null &\necho $! >%q\n' "$work/$name.log" "$work/$name.pid"
+  } >"$work/$name.start"
+  bash "$work/$name.start"
 }
 
 vllm_wait() { # name, port
   local pid
   pid=$(cat "$work/$1.pid")
-  for _ in $(seq 900); do
+  for _ in $(seq 1800); do
     curl -fs --max-time 2 -o /dev/null "http://127.0.0.1:$2/health" && return
     kill -0 "$pid" 2>/dev/null || { tail -20 "$work/$1.log" >&2; echo "$1 died" >&2; return 1; }
     sleep 1
   done
-  echo "$1 is not ready after 15 minutes" >&2
+  echo "$1 is not ready after half an hour" >&2
   return 1
 }
 

@@ -1,0 +1,50 @@
+"""What TC-06 says of a vLLM that was killed, against the gateway's log and the pages of the servers.
+
+    kill.py FOLDER
+"""
+
+import collections
+import json
+import pathlib
+import sys
+
+import counts
+
+work = pathlib.Path(sys.argv[1])
+(run,) = (work / "results-kill").iterdir()
+(incident,) = json.loads((run / "tc06.json").read_text())["incidents"]
+victim = incident["timeline"]["instance"]
+calls = counts.lines(run / "calls.jsonl")
+logs = counts.lines(work / "kill.log")
+ended = collections.Counter(log["outcome"] for log in logs)
+outcomes = collections.Counter(call["outcome"] for call in calls)
+print(f"  {len(calls)} calls: {dict(outcomes)}; sessions of the gateway: {dict(ended)}")
+equal = counts.Equal()
+
+refused = [call for call in calls if call["outcome"] in ("handshake", "refused_busy")]
+equal.same("calls, and sessions of the gateway and refusals", len(calls), len(logs) + len(refused), "gateway")
+equal.same("calls that broke, and sessions whose server failed", outcomes["server_error"], ended["upstream_failed"], "gateway")
+finals = sum(outcomes[o] for o in ("ok", "tail_lost", "empty_final"))
+equal.same("calls that came through, and sessions that were done", finals, ended["done"], "gateway")
+broken = incident["in_flight"]["errors"].values(), incident["new_calls"]["errors"].values()
+print(f"  of the calls in flight {sum(broken[0])} broke, of {incident['new_calls']['calls']} new ones {sum(broken[1])}")
+equal.true("calls in flight on it broke", sum(broken[0]) > 0)
+equal.true("nobody was sent to it once it was gone", incident["ejected_s"] is not None and incident["ejected_s"] < 3)
+equal.true("it came back and served a call", incident["timeline"]["well_s"] is not None and incident["rejoined_s"] is not None)
+
+for name in ("inst1", "inst2", "inst3"):
+    before = counts.page(work / f"kill-before-{name}.prom")
+    after = counts.page(work / f"kill-after-{name}.prom")
+    windows = sum(log["windows"] for log in logs if log["upstream"] == name)
+    requests = counts.SERIES["finished"]
+    if name == victim:
+        # Its counters began anew; what it had counted before is gone with it.
+        equal.true(f"{name} began anew", 0 < after[requests] < windows)
+        equal.true(f"{name} is another process", after["process_start_time_seconds"] > before["process_start_time_seconds"])
+        continue
+    equal.same(f"windows of {name}, and requests that ended", windows, after[requests] - before[requests])
+    tokens = after[counts.SERIES["generation_tokens"]] - before[counts.SERIES["generation_tokens"]]
+    equal.same(f"tokens of {name}'s windows, and tokens generated", windows * 64, tokens)
+left = "vllm:num_requests_running", "vllm:num_requests_waiting"
+equal.same("requests left over", 0, sum(counts.page(work / f"kill-after-{n}.prom")[k] for n in ("inst1", "inst2", "inst3") for k in left))
+sys.exit(equal.verdict("kill"))
