@@ -210,7 +210,10 @@ impl Session for FunasrSession {
             Some(_) => {
                 return Reading::signal(Signal::Protocol("the field text holds something else".to_owned()));
             }
-            None => Reading::EMPTY,
+            None => match json::unknown(&message) {
+                complaint if complaint.signal != Signal::None => return complaint,
+                nothing => nothing,
+            },
         };
         if self.is_end(&message) {
             self.over = true;

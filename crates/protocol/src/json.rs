@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Incoming, Signal};
+use crate::{Incoming, Reading, Signal};
 
 /// A way to a value: names joined by dots, list items by number, e.g. `channel.alternatives.0.transcript`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +84,19 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
         _ => return None,
     };
     n.is_finite().then_some(n)
+}
+
+/// A server's complaint and its code, the code also behind the words: `{"error": "full"}`, `{"error": {"message": ..}}`.
+pub(crate) fn complaint(message: &Value) -> Option<(String, Option<&str>)> {
+    let error = message.get("error")?;
+    let words = error.as_str().or_else(|| text(error, "message"))?;
+    let code = text(message, "code").or_else(|| text(error, "code"));
+    Some((code.map_or_else(|| words.to_owned(), |code| format!("{words} ({code})")), code))
+}
+
+/// What a message means that its protocol does not know: a complaint, or nothing.
+pub(crate) fn unknown(message: &Value) -> Reading {
+    complaint(message).map_or(Reading::EMPTY, |(words, _)| Reading::signal(Signal::ServerError(words)))
 }
 
 /// Rounds to a whole number of milliseconds that fits, or nothing.

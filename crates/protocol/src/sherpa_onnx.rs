@@ -164,7 +164,7 @@ impl Session for SherpaSession {
                 Some(_) => {
                     Reading::signal(Signal::Protocol("the field text holds something else".to_owned()))
                 }
-                None => Reading::EMPTY,
+                None => json::unknown(&message),
             },
         }
     }

@@ -243,15 +243,10 @@ impl RealtimeSession {
 
 /// An error in the server's words, its code behind them.
 fn error(message: &Value) -> Signal {
-    let error = message.get("error");
-    let words = error
-        .and_then(|e| e.as_str().or_else(|| json::text(e, "message")))
-        .unwrap_or("an error without words");
-    let code = json::text(message, "code").or_else(|| error.and_then(|e| json::text(e, "code")));
-    let said = code.map_or_else(|| words.to_owned(), |code| format!("{words} ({code})"));
-    match code {
-        Some("too_many_sessions") => Signal::Busy(said),
-        _ => Signal::ServerError(said),
+    match json::complaint(message) {
+        Some((words, Some("too_many_sessions"))) => Signal::Busy(words),
+        Some((words, _)) => Signal::ServerError(words),
+        None => Signal::ServerError("an error without words".to_owned()),
     }
 }
 

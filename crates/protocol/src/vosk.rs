@@ -96,7 +96,7 @@ impl Session for VoskSession {
             // Several alternatives, best first, where the server was started so.
             (None, None) => match message.pointer("/alternatives/0/text").and_then(Value::as_str) {
                 Some(text) => (text, true),
-                None => return Reading::EMPTY,
+                None => return json::unknown(&message),
             },
         };
         let change = self.transcript.apply(None, text, is_final);

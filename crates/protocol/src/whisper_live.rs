@@ -233,7 +233,10 @@ impl Session for WhisperSession {
         match message.get("segments") {
             Some(Value::Array(segments)) => self.segments(segments),
             Some(_) => Reading::signal(Signal::Protocol("segments that are no list".to_owned())),
-            None => Reading::signal(stranger(WhisperLive::NAME, &message)),
+            None => match stranger(WhisperLive::NAME, &message) {
+                Signal::None => json::unknown(&message),
+                alarm => Reading::signal(alarm),
+            },
         }
     }
 
