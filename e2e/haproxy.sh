@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# TC-06 for real: three engine processes behind a real HAProxy (docs/lb/haproxy.cfg on free ports), one of them is
-# killed with SIGKILL at full load, and once more at two thirds. What TC-06 reports has to agree with HAProxy's own
-# statistics.
+# A real HAProxy with docs/lb/haproxy.cfg in front of three engine processes: even spread, stickiness, ejection after a
+# kill -9, a return, refusal when all engines are down. Then TC-06 for real: one of them is killed with SIGKILL at full
+# load, and once more at two thirds. What TC-06 reports has to agree with HAProxy's own statistics.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,15 +10,7 @@ if ! command -v haproxy >/dev/null; then
   apt-get update -qq && apt-get install -y -qq --no-install-recommends haproxy >/dev/null
 fi
 cargo build --quiet --bin tc06 --bin tape-engine
-bin=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
-work=$(mktemp -d)
-cleanup() {
-  for file in "$work"/*.pid; do [ -e "$file" ] && kill "$(cat "$file")" 2>/dev/null; done || true
-  wait 2>/dev/null || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+. e2e/engines.sh
 
 cat >"$work/params.toml" <<'TOML'
 [step]
@@ -27,28 +19,32 @@ per_stream_ns = 7_000_000
 per_prefill_token_ns = 300_000
 per_context_token_ns = 400
 TOML
-# What starts an engine, the first time and after a kill: nothing of it may hold on to the caller's output.
-engine() { # number, address
-  echo "cd '$PWD' && { nohup '$bin/tape-engine' --instances 1 --first $1 --listen $2 --params '$work/params.toml'" \
-    "--tape fixtures/tapes/tape-a-tenth.json --pool fixtures/pool-tenth" \
-    ">'$work/inst$1.json' 2>'$work/inst$1.log' & echo \$! >'$work/inst$1.pid'; }"
-}
-for n in 1 2 3; do sh -c "$(engine "$n" 127.0.0.1:0)"; done
-declare -A at
-for n in 1 2 3; do
-  for _ in $(seq 200); do [ -s "$work/inst$n.json" ] && break; sleep 0.05; done
-  at[$n]=$(jq -r '.instances[0]' "$work/inst$n.json") || { cat "$work/inst$n.log" >&2; fail "inst$n did not start"; }
-done
+engine_options="--params '$work/params.toml' --tape fixtures/tapes/tape-a-tenth.json --pool fixtures/pool-tenth"
+engines
 
 # HAProxy has no port 0 that it would tell us of: ask the system for a free one.
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 sed -e "s|/run/haproxy/asr.sock|$work/stats.sock|" -e "s|bind :9000|bind 127.0.0.1:$port|" \
   -e "s|gpu-host:9001|${at[1]}|" -e "s|gpu-host:9002|${at[2]}|" -e "s|gpu-host:9003|${at[3]}|" \
   docs/lb/haproxy.cfg >"$work/haproxy.cfg"
-haproxy -db -f "$work/haproxy.cfg" >"$work/haproxy.log" 2>&1 &
-echo $! >"$work/haproxy.pid"
-for _ in $(seq 200); do [ -S "$work/stats.sock" ] && break; sleep 0.05; done
-[ -S "$work/stats.sock" ] || { cat "$work/haproxy.log" >&2; fail "haproxy did not start"; }
+balancer_start() {
+  haproxy -db -f "$work/haproxy.cfg" >"$work/haproxy.log" 2>&1 &
+  echo $! >"$work/haproxy.pid"
+  for _ in $(seq 600); do (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && return; sleep 0.05; done
+  cat "$work/haproxy.log" >&2
+  fail "haproxy did not start"
+}
+haproxy -v | sed -n 1p
+balancer_start
+WORK=$work STATS=$work/stats.sock python3 e2e/balancer.py "127.0.0.1:$port" inst1 inst2 inst3
+
+# TC-06 counts from nothing: statistics of a fresh process, in front of fresh engines.
+kill "$(cat "$work/haproxy.pid")" && wait "$(cat "$work/haproxy.pid")" || true
+for n in 1 2 3; do sh "$work/inst$n.start"; done
+for n in 1 2 3; do
+  for _ in $(seq 600); do (exec 3<>"/dev/tcp/${at[$n]/://}") 2>/dev/null && break; sleep 0.05; done
+done
+balancer_start
 statistics() {
   python3 - "$work/stats.sock" <<'PY'
 import socket, sys
@@ -94,7 +90,7 @@ metrics = "http://${at[$n]}/metrics"
 direct = "ws://${at[$n]}/asr"
 [instances.commands]
 kill = "kill -9 \$(cat '$work/inst$n.pid')"
-start = """$(engine "$n" "${at[$n]}")"""
+start = "sh '$work/inst$n.start'"
 TOML
 done
 

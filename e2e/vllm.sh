@@ -106,7 +106,7 @@ kind = "vllm"
 TOML
     [ "$n" != "${victim:-}" ] || cat >>"$work/$name.toml" <<TOML
 [instances.commands]
-kill = "kill -9 -- -\$(cat '$work/$n.pid')"
+kill = "kill -9 -\$(cat '$work/$n.pid')"
 start = "bash '$work/$n.start'"
 TOML
   done
