@@ -11,7 +11,8 @@ vllm_start() { # name, port, core, further arguments of `vllm serve`...
   [ -e "$work/model/config.json" ] || "$venv/bin/python" e2e/vllm/toy_model.py "$work/model"
   {
     echo "export VLLM_CPU_OMP_THREADS_BIND=$core VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1"
-    printf '%q ' setsid "$venv/bin/vllm" serve "$work/model" --served-model-name Qwen/Qwen3-ASR-0.6B --host 127.0.0.1 \
+    # Whoever starts it again may stand before all others, on a core of its own: a server never does.
+    printf '%q ' chrt --other 0 taskset --cpu-list "0-$(($(nproc) - 1))" setsid "$venv/bin/vllm" serve "$work/model" --served-model-name Qwen/Qwen3-ASR-0.6B --host 127.0.0.1 \
       --port "$port" --load-format dummy --dtype bfloat16 --enforce-eager --max-num-seqs 64 \
       --hf-overrides '{"architectures": ["Qwen3ASRRealtimeGeneration"]}' "$@"
     printf '>>%q 2>&1 </dev/null &\necho $! >%q\n' "$work/$name.log" "$work/$name.pid"
