@@ -44,12 +44,11 @@ fuzz seconds="60":
 deny:
     cargo deny check
 
-# End to end: real processes on real sockets.
+# End to end: real processes on real sockets, real balancers, a real recogniser's server.
 e2e:
-    bash e2e/sockets.sh
-    bash e2e/haproxy.sh
+    bash e2e/all.sh
 
-# TC-06 behind a real HAProxy: an engine is killed, and the report has to agree with HAProxy's statistics.
+# A real HAProxy in front of three engines: spread, stickiness, a kill, refusal; then TC-06, against its statistics.
 e2e-haproxy:
     bash e2e/haproxy.sh
 
@@ -61,7 +60,7 @@ e2e-sherpa:
 e2e-nginx:
     bash e2e/nginx.sh
 
-# A real vLLM with a toy model, directly and behind the gateway with both back ends (6 GB of packages).
+# Real vLLMs with a toy model: directly, three behind the gateway, one killed, caches, preemptions (6 GB of packages).
 e2e-vllm:
     bash e2e/vllm.sh
 

@@ -1,38 +1,29 @@
 #!/usr/bin/env bash
 # A ladder against a server that nobody here wrote: sherpa-onnx's stock streaming WebSocket server from its PyPI
 # package, with a toy model that hears tones (sherpa/toy_model.py). The words are known exactly, so word error rates
-# are exact; the model is given enough work that the server, on one core, saturates in a ladder of three short tiers.
+# are exact; the model is given enough work that the server, on one core, saturates in a ladder of a few short tiers.
 #
 # The server listens on every address and has no setting for that: it gets a network namespace of its own, with the
 # client inside. Client and server have a core each, where there are two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+. e2e/namespace.sh
 
-if [ -z "${TAPEDECK_E2E_WORK:-}" ]; then
+venv=target/e2e/sherpa-venv
+if ! inside; then
   # Outside: whatever needs a network or a compiler.
+  namespace_or_77
   cargo build --quiet --bin tc03 --bin tapectl
-  venv=target/e2e/sherpa-venv
   if [ ! -x "$venv/bin/sherpa-onnx-online-websocket-server" ]; then
     echo "installing sherpa-onnx into $venv"
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet sherpa-onnx-bin==2.0.1 sherpa-onnx-core==2.0.1 numpy onnx
   fi
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  namespace=(unshare --net)
-  [ "$(id -u)" = 0 ] || namespace=(unshare --map-root-user --net)
-  "${namespace[@]}" true || {
-    echo "NOT RUN: the server needs a network namespace of its own; allow unshare, or run as root" >&2
-    exit 77 # for whoever has to tell this from a failure
-  }
-  TAPEDECK_E2E_WORK=$work "${namespace[@]}" bash "$0" "$@"
+  enter e2e/sherpa.sh "$@"
   exit
 fi
 
 # Inside the namespace.
-work=$TAPEDECK_E2E_WORK
-venv=target/e2e/sherpa-venv
 bin=${CARGO_TARGET_DIR:-target}/debug
 tiers=${TIERS:-2,10,30,90}
 products=${WORK:-400}
@@ -47,13 +38,7 @@ cleanup() {
   wait 2>/dev/null || true
 }
 trap cleanup EXIT
-if command -v ip >/dev/null; then ip link set lo up; else
-  # A bare system may lack iproute2: the flag IFF_UP by hand.
-  python3 - <<'PY'
-import fcntl, socket, struct
-fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sH14x", b"lo", 1))
-PY
-fi
+loopback_up
 
 "$venv/bin/python" e2e/sherpa/toy_model.py "$work/model" --work "$products"
 python3 e2e/sherpa/speak.py "$work/pool" 5:4 8:2

@@ -3,10 +3,11 @@
 # what a full server says. Its metrics port listens on every address, so server and client share a network namespace.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+. e2e/namespace.sh
 
 venv=target/e2e/whisperlive-venv
-if [ -z "${TAPEDECK_E2E_WORK:-}" ]; then
+if ! inside; then
+  namespace_or_77
   cargo build --quiet --bin tc03
   if [ ! -e "$venv/ready" ]; then
     echo "installing WhisperLive into $venv (760 MB)"
@@ -22,18 +23,12 @@ pathlib.Path(sysconfig.get_paths()["purelib"], "torch.py").write_text(text)
 PY
     touch "$venv/ready"
   fi
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  namespace=(unshare --net)
-  [ "$(id -u)" = 0 ] || namespace=(unshare --map-root-user --net)
-  "${namespace[@]}" true || fail "the server needs a network namespace of its own; allow unshare, or run as root"
-  TAPEDECK_E2E_WORK=$work "${namespace[@]}" bash "$0" "$@"
+  enter e2e/whisperlive.sh "$@"
   exit
 fi
 
-work=$TAPEDECK_E2E_WORK
 bin=${CARGO_TARGET_DIR:-target}/debug
-ip link set lo up
+loopback_up
 pids=()
 cleanup() {
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
@@ -50,11 +45,13 @@ TranscriptionServer().run("127.0.0.1", port=9090, backend="faster_whisper", fast
                           max_clients=4, max_connection_time=600, single_model=True)
 PY
 pids+=($!)
-for _ in $(seq 300); do
-  (exec 3<>/dev/tcp/127.0.0.1/9090) 2>/dev/null && break
+up() { (exec 3<>/dev/tcp/127.0.0.1/9090) 2>/dev/null; }
+for _ in $(seq 900); do
+  up && break
   kill -0 "${pids[0]}" 2>/dev/null || { cat "$work/server.log" >&2; fail "the server did not start"; }
   sleep 0.2
 done
+up || fail "the server does not listen after three minutes"
 
 cat >"$work/site.toml" <<TOML
 [server]
