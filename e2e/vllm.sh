@@ -75,7 +75,7 @@ url = "$url"
 $dialect
 [tape]
 manifest = "$tape"
-pool = "$PWD/fixtures/pool-tenth"
+pool = "$pool"
 [load]
 ramp_s = 1
 warm_up_s = 1
@@ -131,6 +131,7 @@ play() { # name, instances (one word), command...
 # The toy never ends a text: 64 tokens an answer, wherever nobody asks for fewer.
 check() { python3 e2e/vllm/check.py "$1" "$2" "$work" "$3" "${@:4}"; } # name, back end, tokens, instances...
 
+pool=$PWD/fixtures/pool-tenth
 tape=$PWD/fixtures/tapes/tape-a-tenth.json
 caches_off=(--no-enable-prefix-caching --mm-processor-cache-gb 0)
 realtime='dialect = "vllm-realtime"
@@ -225,25 +226,28 @@ loadgen_cpu_share = 1' cached
 fi
 
 if wanted tiny; then
-  vllm tiny --max-model-len 512 --kv-cache-memory-bytes 2M "${caches_off[@]}"
-  realtime=${realtime/4096/512}
+  vllm tiny --max-model-len 640 --kv-cache-memory-bytes 2M "${caches_off[@]}"
+  realtime=${realtime/4096/640}
 
   echo "calls that would kill it"
+  pool=$PWD/fixtures/pool-longer-tenth
+  tape=$PWD/fixtures/tapes/tape-b-tenth.json
   site long "ws://${at[tiny]}/v1/realtime" "$realtime" "" tiny
   code=0
   "$bin/tc03" --config "$work/long.toml" --tiers 1 >"$work/long.out" 2>&1 || code=$?
-  grep -m 1 "may kill the engine" "$work/long.out" || { cat "$work/long.out" >&2; fail "18 s in 512 tokens were not refused"; }
+  grep -m 1 "may kill the engine" "$work/long.out" || { cat "$work/long.out" >&2; fail "29 s in 640 tokens were not refused"; }
   [ "$code" = 2 ] || fail "a tape that is too long for the engine is a mistake in the config, not exit code $code"
   gateway long realtime tiny
   python3 e2e/vllm/long.py "$listen" 30
   gateway_stop long
   curl -fs --max-time 60 -o /dev/null "http://${at[tiny]}/health" || fail "the engine died"
 
-  echo "vllm-realtime, tiny KV pool, 8 streams"
-  "$bin/tapectl" freeze fixtures/pool-tenth --spec 3:6,6:2 --name short --out "$work/short.json" >/dev/null
-  tape=$work/short.json
+  # 2,048 tokens of KV pool, and sessions that grow to 527.
+  echo "vllm-realtime, tiny KV pool, 6 streams of calls of 18 s"
+  "$bin/tapectl" freeze "$pool" --spec 18:1 --name eighteen --out "$work/eighteen.json" >/dev/null
+  tape=$work/eighteen.json
   site tiny "ws://${at[tiny]}/v1/realtime" "$realtime" "" tiny
-  play tiny tiny tc03 --tiers 8
+  play tiny tiny tc03 --tiers 6
   check tiny realtime 64 tiny
 fi
 echo "vllm: all well"
