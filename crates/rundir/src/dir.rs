@@ -11,6 +11,7 @@ use tapedeck_record::{CallRecord, Sample};
 
 use crate::atomic;
 use crate::error::RunDirError;
+use crate::lean::Bounds;
 use crate::step::{CommittedStep, StepWriter};
 use crate::tables;
 use tapedeck_slo::TierReport;
@@ -309,7 +310,9 @@ impl RunDir {
     /// # Errors
     /// [`RunDirError::BadLine`], or what the operating system refused.
     pub fn series_of(&self, step: &str) -> Result<Vec<Sample>, RunDirError> {
-        self.lines_of(step, &self.series.path, |s| s.series_bytes)
+        let kept: Vec<Sample> = self.lines_of(step, &self.series.path, |s| s.series_bytes)?;
+        let mut bounds = Bounds::default();
+        Ok(kept.into_iter().map(|sample| bounds.restore(sample)).collect())
     }
 
     /// What a step added to a growing file lies between its commit and the one before.

@@ -25,6 +25,7 @@ pub mod atomic;
 pub mod dir;
 pub mod error;
 mod lateness;
+mod lean;
 pub mod step;
 pub mod tables;
 

@@ -15,6 +15,7 @@ use crate::atomic::{self, beside};
 use crate::dir::{RunDir, json_line};
 use crate::error::RunDirError;
 use crate::lateness::ChunkSeries;
+use crate::lean::Bounds;
 
 /// A step that was committed: one line of `steps.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,7 @@ pub struct StepWriter {
     trace: GzEncoder<BufWriter<File>>,
     calls: Vec<u8>,
     series: Vec<u8>,
+    bounds: Bounds,
     chunks: ChunkSeries,
     texts: Vec<u8>,
 }
@@ -76,6 +78,7 @@ impl StepWriter {
             trace_path,
             calls: Vec::new(),
             series: Vec::new(),
+            bounds: Bounds::default(),
             chunks: ChunkSeries::default(),
             texts: Vec::new(),
         })
@@ -104,7 +107,8 @@ impl StepWriter {
     /// # Errors
     /// Only a sample that cannot be expressed as JSON.
     pub fn sample(&mut self, sample: &Sample) -> Result<(), RunDirError> {
-        let line = json_line(&Line { step: &self.step, body: sample }, &self.trace_path)?;
+        let body = self.bounds.shrink(sample);
+        let line = json_line(&Line { step: &self.step, body: body.as_ref() }, &self.trace_path)?;
         self.series.extend_from_slice(line.as_bytes());
         Ok(())
     }
