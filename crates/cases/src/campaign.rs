@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::{RunDir, RunInfo};
+use tapedeck_slo::Capacity;
 
 use crate::control::{Refusal, restart};
 use crate::decision::Decision;
@@ -325,11 +326,11 @@ impl Campaign<'_> {
             Part::Tc03 => {
                 let a = tc03::run(world, dir, watch).await?;
                 self.answer.n_star = a.capacity.n_star;
-                (decision(a.exit_code(None)), format!("N* = {}", a.capacity.display()), a.interrupted)
+                (decision(a.exit_code(None)), stated("N*", &a.capacity), a.interrupted)
             }
             Part::Tc03b => {
                 let a = tc03b::run(world, dir, watch, n_star).await?;
-                (a.decision, format!("N* with long calls = {}", a.capacity.display()), a.interrupted)
+                (a.decision, stated("N* with long calls", &a.capacity), a.interrupted)
             }
             Part::Tc08 => {
                 let a = tc08::run(world, dir, watch, None).await?;
@@ -338,6 +339,7 @@ impl Campaign<'_> {
             Part::Tc04 => {
                 let a = tc04::run(world, dir, watch, n_star).await?;
                 let said = match a.clean_up_to {
+                    Some(0) => "words suffer at every load that was played".into(),
                     Some(n) => format!("words suffer above {n} streams"),
                     None => "words do not suffer from load".into(),
                 };
@@ -480,6 +482,12 @@ fn decision(code: ExitCode) -> Decision {
         ExitCode::No => Decision::No,
         _ => Decision::Undecidable,
     }
+}
+
+/// `N* = 48`, or `N* >= 48, censored` where it is only a bound.
+fn stated(name: &str, capacity: &Capacity) -> String {
+    let shown = capacity.display();
+    if shown.starts_with('>') { format!("{name} {shown}") } else { format!("{name} = {shown}") }
 }
 
 fn said(decision: Decision, well: &str, reasons: &[String]) -> String {
