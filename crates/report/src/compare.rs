@@ -7,8 +7,8 @@ use tapedeck_record::ExitCode;
 use tapedeck_slo::{Estimate, TierReport};
 
 use crate::answer::{Answer, n_star};
-use crate::html::flatten;
 use crate::read::{Run, Step};
+use crate::settings::flatten;
 use crate::symptoms::{Finding, symptoms_of_change};
 use crate::words::{Said, Word, number, say};
 

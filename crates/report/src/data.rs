@@ -5,20 +5,23 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
-use tapedeck_record::Metric;
+use tapedeck_record::CallRecord;
 use tapedeck_slo::{Limit, Spread, TierReport};
 
+use crate::line::{Line, SCALARS, scalar_names};
 use crate::output::{WriteError, folder};
 use crate::read::{Run, Step};
-use crate::series::Line;
 
 /// Values of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
     Number(Vec<Option<f64>>),
     Count(Vec<Option<u64>>),
-    Text(Vec<Option<String>>),
+    Text(Vec<Option<Arc<str>>>),
     Flag(Vec<Option<bool>>),
 }
 
@@ -38,8 +41,9 @@ impl Frame {
         self.columns.push((name.into(), Values::Count(rows.iter().map(value).collect())));
     }
 
-    fn text<T>(&mut self, name: &str, rows: &[T], value: impl Fn(&T) -> Option<String>) {
-        self.columns.push((name.into(), Values::Text(rows.iter().map(value).collect())));
+    fn text<T, S: Into<Arc<str>>>(&mut self, name: &str, rows: &[T], value: impl Fn(&T) -> Option<S>) {
+        let values = rows.iter().map(|r| value(r).map(Into::into)).collect();
+        self.columns.push((name.into(), Values::Text(values)));
     }
 
     fn flag<T>(&mut self, name: &str, rows: &[T], value: impl Fn(&T) -> Option<bool>) {
@@ -66,7 +70,7 @@ impl Frame {
                     out.write_all(b",")?;
                 }
                 match values {
-                    Values::Number(v) => cell(out, v.get(row).copied().flatten())?,
+                    Values::Number(v) => number(out, v.get(row).copied().flatten())?,
                     Values::Count(v) => cell(out, v.get(row).copied().flatten())?,
                     Values::Flag(v) => cell(out, v.get(row).copied().flatten())?,
                     Values::Text(v) => cell(out, v.get(row).and_then(Option::as_deref).map(quote))?,
@@ -82,6 +86,15 @@ fn cell(out: &mut dyn Write, value: Option<impl std::fmt::Display>) -> std::io::
     value.map_or(Ok(()), |v| write!(out, "{v}"))
 }
 
+/// A number as short as it can be said; whole ones, which most are, need no search for their digits.
+fn number(out: &mut dyn Write, value: Option<f64>) -> std::io::Result<()> {
+    #[expect(clippy::cast_possible_truncation, reason = "only where nothing is lost")]
+    match value {
+        Some(v) if v.trunc().total_cmp(&v).is_eq() && (0.0..1e15).contains(&v) => cell(out, Some(v as i64)),
+        other => cell(out, other),
+    }
+}
+
 /// Quotes a cell where CSV needs it, and takes the sting out of what a spreadsheet would run as a formula.
 fn quote(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
@@ -93,48 +106,46 @@ fn quote(text: &str) -> String {
     }
 }
 
-/// Every call of the standing steps.
-pub(crate) fn calls(run: &Run) -> Frame {
-    let rows: Vec<(&Step, &tapedeck_record::CallRecord)> =
-        run.steps.iter().flat_map(|s| s.calls.iter().map(move |c| (s, c))).collect();
+/// Calls of standing steps.
+fn calls(rows: &[(&Step, &CallRecord)]) -> Frame {
     let mut f = Frame::default();
-    f.text("step", &rows, |(s, _)| Some(s.name.clone()));
-    f.count("streams", &rows, |(s, _)| Some(s.report.streams.into()));
-    f.text("tape", &rows, |(s, c)| Some(c.tape.clone().unwrap_or_else(|| s.report.tape.clone())));
-    f.flag("simulated", &rows, |(s, _)| Some(s.report.simulated));
-    f.count("stream", &rows, |(_, c)| Some(c.stream.into()));
-    f.count("seq", &rows, |(_, c)| Some(c.seq.into()));
-    f.count("call", &rows, |(_, c)| Some(c.call.into()));
-    f.count("bucket_s", &rows, |(_, c)| Some(c.bucket_s.into()));
-    f.flag("counted", &rows, |(_, c)| Some(c.counted));
-    f.text("instance", &rows, |(_, c)| c.instance.clone());
-    f.text("outcome", &rows, |(_, c)| Some(c.outcome.outcome.name().into()));
-    f.text("words", &rows, |(_, c)| c.outcome.words.clone());
-    f.number("start_s", &rows, |(_, c)| Some(c.start_s));
-    f.number("done_s", &rows, |(_, c)| Some(c.done_s));
-    f.number("audio_s", &rows, |(_, c)| Some(c.audio_s));
-    f.number("connect_s", &rows, |(_, c)| c.connect_s);
-    f.number("ttft_wire_s", &rows, |(_, c)| c.ttft_wire_s);
-    f.number("ttft_speech_s", &rows, |(_, c)| c.ttft_speech_s);
-    f.number("ttft_window_s", &rows, |(_, c)| c.ttft_window_s);
-    f.number("first_response_s", &rows, |(_, c)| c.first_response_s);
-    f.number("final_s", &rows, |(_, c)| c.final_s);
-    f.number("final_speech_s", &rows, |(_, c)| c.final_speech_s);
-    f.number("rtf", &rows, |(_, c)| c.rtf);
-    f.number("pace", &rows, |(_, c)| c.pace);
-    f.number("lag_max_s", &rows, |(_, c)| c.lag_max_s);
-    f.number("age_slope_ms_per_min", &rows, |(_, c)| c.age_slope_ms_per_min);
-    f.number("stall_max_s", &rows, |(_, c)| c.stall_max_s);
-    f.number("wake_late_p99_ms", &rows, |(_, c)| c.wake_late_p99_ms);
-    f.number("blocked_max_ms", &rows, |(_, c)| c.blocked_max_ms);
-    f.number("rtt_p50_ms", &rows, |(_, c)| c.rtt_p50_ms);
-    f.number("revisions", &rows, |(_, c)| c.revisions);
-    f.count("messages", &rows, |(_, c)| Some(c.messages.into()));
-    f.count("violations", &rows, |(_, c)| Some(c.violations.into()));
-    f.count("word_errors", &rows, |(_, c)| c.words.map(|w| w.errors().into()));
-    f.count("word_tokens", &rows, |(_, c)| c.words.map(|w| w.ref_tokens.into()));
-    f.count("char_errors", &rows, |(_, c)| c.chars.map(|w| w.errors().into()));
-    f.count("char_tokens", &rows, |(_, c)| c.chars.map(|w| w.ref_tokens.into()));
+    f.text("step", rows, |(s, _)| Some(s.name.as_str()));
+    f.count("streams", rows, |(s, _)| Some(s.report.streams.into()));
+    f.text("tape", rows, |(s, c)| Some(c.tape.as_deref().unwrap_or(&s.report.tape)));
+    f.flag("simulated", rows, |(s, _)| Some(s.report.simulated));
+    f.count("stream", rows, |(_, c)| Some(c.stream.into()));
+    f.count("seq", rows, |(_, c)| Some(c.seq.into()));
+    f.count("call", rows, |(_, c)| Some(c.call.into()));
+    f.count("bucket_s", rows, |(_, c)| Some(c.bucket_s.into()));
+    f.flag("counted", rows, |(_, c)| Some(c.counted));
+    f.text("instance", rows, |(_, c)| c.instance.as_deref());
+    f.text("outcome", rows, |(_, c)| Some(c.outcome.outcome.name()));
+    f.text("words", rows, |(_, c)| c.outcome.words.as_deref());
+    f.number("start_s", rows, |(_, c)| Some(c.start_s));
+    f.number("done_s", rows, |(_, c)| Some(c.done_s));
+    f.number("audio_s", rows, |(_, c)| Some(c.audio_s));
+    f.number("connect_s", rows, |(_, c)| c.connect_s);
+    f.number("ttft_wire_s", rows, |(_, c)| c.ttft_wire_s);
+    f.number("ttft_speech_s", rows, |(_, c)| c.ttft_speech_s);
+    f.number("ttft_window_s", rows, |(_, c)| c.ttft_window_s);
+    f.number("first_response_s", rows, |(_, c)| c.first_response_s);
+    f.number("final_s", rows, |(_, c)| c.final_s);
+    f.number("final_speech_s", rows, |(_, c)| c.final_speech_s);
+    f.number("rtf", rows, |(_, c)| c.rtf);
+    f.number("pace", rows, |(_, c)| c.pace);
+    f.number("lag_max_s", rows, |(_, c)| c.lag_max_s);
+    f.number("age_slope_ms_per_min", rows, |(_, c)| c.age_slope_ms_per_min);
+    f.number("stall_max_s", rows, |(_, c)| c.stall_max_s);
+    f.number("wake_late_p99_ms", rows, |(_, c)| c.wake_late_p99_ms);
+    f.number("blocked_max_ms", rows, |(_, c)| c.blocked_max_ms);
+    f.number("rtt_p50_ms", rows, |(_, c)| c.rtt_p50_ms);
+    f.number("revisions", rows, |(_, c)| c.revisions);
+    f.count("messages", rows, |(_, c)| Some(c.messages.into()));
+    f.count("violations", rows, |(_, c)| Some(c.violations.into()));
+    f.count("word_errors", rows, |(_, c)| c.words.map(|w| w.errors().into()));
+    f.count("word_tokens", rows, |(_, c)| c.words.map(|w| w.ref_tokens.into()));
+    f.count("char_errors", rows, |(_, c)| c.chars.map(|w| w.errors().into()));
+    f.count("char_tokens", rows, |(_, c)| c.chars.map(|w| w.ref_tokens.into()));
     f
 }
 
@@ -148,11 +159,11 @@ pub(crate) fn tiers(run: &Run) -> Frame {
     f.text("tape", &rows, |s| Some(s.report.tape.clone()));
     f.flag("simulated", &rows, |s| Some(s.report.simulated));
     f.flag("refinement", &rows, |s| Some(s.report.refinement));
-    f.text("verdict", &rows, |s| Some(s.report.verdict.name().into()));
+    f.text("verdict", &rows, |s| Some(s.report.verdict.name()));
     f.flag("point_only", &rows, |s| Some(s.report.point_only));
-    f.text("ttft_basis", &rows, |s| Some(s.report.ttft_basis.name().into()));
+    f.text("ttft_basis", &rows, |s| Some(s.report.ttft_basis.name()));
     for limit in Limit::ALL {
-        f.text(&format!("limit_{}", limit.name()), &rows, |s| Some(s.report.limit(limit).name().into()));
+        f.text(&format!("limit_{}", limit.name()), &rows, |s| Some(s.report.limit(limit).name()));
     }
     type Figure = fn(&TierReport) -> Option<&Spread>;
     let spreads: [(&str, Figure); 9] = [
@@ -193,57 +204,81 @@ pub(crate) fn tiers(run: &Run) -> Frame {
     f
 }
 
-/// Scalars of a sample, a column each.
-const SCALARS: [&str; 7] = [
-    "gpu_utilisation",
-    "gpu_memory_used_bytes",
-    "gpu_power_w",
-    "gpu_temperature_c",
-    "gpu_sm_clock_mhz",
-    "client_cpu_share",
-    "client_rss_bytes",
-];
-
+/// One sample, a row.
 struct Sampled {
-    step: String,
+    step: Arc<str>,
     at_s: f64,
-    source: String,
-    kind: String,
-    scalars: Vec<Option<f64>>,
-}
-
-fn scalar_names() -> impl Iterator<Item = &'static str> {
-    Metric::ALL.into_iter().map(Metric::name).chain(SCALARS)
+    source: Arc<str>,
+    kind: Arc<str>,
+    scalars: [Option<f64>; SCALARS],
 }
 
 fn series_frame(rows: &[Sampled]) -> Frame {
     let mut f = Frame::default();
-    f.text("step", rows, |r| Some(r.step.clone()));
+    f.text("step", rows, |r| Some(Arc::clone(&r.step)));
     f.number("at_s", rows, |r| Some(r.at_s));
-    f.text("source", rows, |r| Some(r.source.clone()));
-    f.text("kind", rows, |r| Some(r.kind.clone()));
+    f.text("source", rows, |r| Some(Arc::clone(&r.source)));
+    f.text("kind", rows, |r| Some(Arc::clone(&r.kind)));
     for (at, name) in scalar_names().enumerate() {
         f.number(name, rows, |r| r.scalars.get(at).copied().flatten());
     }
     f
 }
 
-/// Rows of the series that are held before they are written.
-const BATCH: usize = 100_000;
+/// Rows that are held before they are written.
+const BATCH: usize = 50_000;
 
-/// Writes every sample while it passes by, so that memory does not grow with them.
-pub struct SeriesWriter {
+/// A table as files that grow batch by batch.
+struct TableFiles {
     csv: BufWriter<File>,
     csv_path: PathBuf,
     #[cfg(feature = "parquet")]
     parquet: crate::parquet::Batches,
+}
+
+impl TableFiles {
+    /// Opens `<name>.csv` (and `<name>.parquet`) in a folder, with the columns of a frame.
+    fn create(out: &Path, name: &str, like: &Frame) -> Result<Self, WriteError> {
+        let csv_path = out.join(format!("{name}.csv"));
+        let mut csv = BufWriter::new(File::create(&csv_path).map_err(|e| WriteError::io(&csv_path, e))?);
+        writeln!(csv, "{}", like.header()).map_err(|e| WriteError::io(&csv_path, e))?;
+        Ok(Self {
+            csv,
+            csv_path,
+            #[cfg(feature = "parquet")]
+            parquet: crate::parquet::Batches::create(&out.join(format!("{name}.parquet")), like)?,
+        })
+    }
+
+    fn write(&mut self, frame: &Frame) -> Result<(), WriteError> {
+        frame.write_csv(&mut self.csv).map_err(|e| WriteError::io(&self.csv_path, e))?;
+        #[cfg(feature = "parquet")]
+        self.parquet.write(frame)?;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<PathBuf>, WriteError> {
+        self.csv.flush().map_err(|e| WriteError::io(&self.csv_path, e))?;
+        let files = vec![self.csv_path];
+        #[cfg(feature = "parquet")]
+        let files = files.into_iter().chain([self.parquet.finish()?]).collect();
+        Ok(files)
+    }
+}
+
+/// Writes every sample while it passes by, so that memory does not grow with them. A thread of its own writes while
+/// the next samples are read.
+pub struct SeriesWriter {
     rows: Vec<Sampled>,
-    failed: Option<WriteError>,
+    /// Names that were met, so that each is held once.
+    names: Vec<Arc<str>>,
+    batches: SyncSender<Vec<Sampled>>,
+    writer: JoinHandle<Result<Vec<PathBuf>, WriteError>>,
 }
 
 impl std::fmt::Debug for SeriesWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SeriesWriter").field("csv", &self.csv_path).finish_non_exhaustive()
+        f.debug_struct("SeriesWriter").field("rows", &self.rows.len()).finish_non_exhaustive()
     }
 }
 
@@ -254,48 +289,49 @@ impl SeriesWriter {
     /// What the operating system refused.
     pub fn create(out: &Path) -> Result<Self, WriteError> {
         folder(out)?;
-        let csv_path = out.join("series.csv");
-        let mut csv = BufWriter::new(File::create(&csv_path).map_err(|e| WriteError::io(&csv_path, e))?);
-        writeln!(csv, "{}", series_frame(&[]).header()).map_err(|e| WriteError::io(&csv_path, e))?;
-        Ok(Self {
-            csv,
-            csv_path,
-            #[cfg(feature = "parquet")]
-            parquet: crate::parquet::Batches::create(&out.join("series.parquet"), &series_frame(&[]))?,
-            rows: Vec::new(),
-            failed: None,
-        })
+        let mut files = TableFiles::create(out, "series", &series_frame(&[]))?;
+        // Two batches on their way: one being written, one waiting.
+        let (batches, rows) = sync_channel::<Vec<Sampled>>(1);
+        let writer = std::thread::spawn(move || {
+            for batch in rows {
+                files.write(&series_frame(&batch))?;
+            }
+            files.finish()
+        });
+        Ok(Self { rows: Vec::new(), names: Vec::new(), batches, writer })
     }
 
     /// Takes one sample of a step.
     pub fn add(&mut self, step: &str, line: &Line<'_>) {
-        let mut scalars = vec![None; Metric::ALL.len() + SCALARS.len()];
-        for (name, value) in line.scalars() {
-            if let Some(slot) = scalar_names().position(|n| n == name).and_then(|at| scalars.get_mut(at)) {
-                *slot = Some(value);
-            }
-        }
-        self.rows.push(Sampled {
-            step: step.into(),
+        let sampled = Sampled {
+            step: self.name(step),
             at_s: line.at_s,
-            source: line.source.clone().into_owned(),
-            kind: line.kind.clone().into_owned(),
-            scalars,
-        });
+            source: self.name(&line.source),
+            kind: self.name(&line.kind),
+            scalars: line.scalars(),
+        };
+        self.rows.push(sampled);
         if self.rows.len() >= BATCH {
-            self.flush();
+            self.send();
         }
     }
 
-    fn flush(&mut self) {
-        if self.failed.is_none() {
-            let frame = series_frame(&self.rows);
-            let written = frame.write_csv(&mut self.csv).map_err(|e| WriteError::io(&self.csv_path, e));
-            #[cfg(feature = "parquet")]
-            let written = written.and_then(|()| self.parquet.write(&frame));
-            self.failed = written.err();
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.iter().find(|n| ***n == *name) {
+            return Arc::clone(known);
         }
-        self.rows.clear();
+        // Names that never repeat (a foreign run) must not be kept for ever.
+        if self.names.len() >= 64 {
+            self.names.clear();
+        }
+        let new: Arc<str> = name.into();
+        self.names.push(Arc::clone(&new));
+        new
+    }
+
+    fn send(&mut self) {
+        // A writer that gave up says why when it is finished.
+        let _ = self.batches.send(std::mem::take(&mut self.rows));
     }
 
     /// Writes what is left.
@@ -303,15 +339,9 @@ impl SeriesWriter {
     /// # Errors
     /// The first thing that went wrong since it was opened.
     pub fn finish(mut self) -> Result<Vec<PathBuf>, WriteError> {
-        self.flush();
-        if let Some(failed) = self.failed {
-            return Err(failed);
-        }
-        self.csv.flush().map_err(|e| WriteError::io(&self.csv_path, e))?;
-        let files = vec![self.csv_path];
-        #[cfg(feature = "parquet")]
-        let files = files.into_iter().chain([self.parquet.finish()?]).collect();
-        Ok(files)
+        self.send();
+        drop(self.batches);
+        self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
@@ -321,21 +351,18 @@ impl SeriesWriter {
 /// What the operating system refused.
 pub fn write_tables(run: &Run, out: &Path) -> Result<Vec<PathBuf>, WriteError> {
     folder(out)?;
-    let mut files = Vec::new();
-    for (name, frame) in [("calls", calls(run)), ("tiers", tiers(run))] {
-        let path = out.join(format!("{name}.csv"));
-        tapedeck_rundir::atomic::write_with(&path, |file| {
-            writeln!(file, "{}", frame.header())?;
-            frame.write_csv(file)
-        })?;
-        files.push(path);
-        #[cfg(feature = "parquet")]
-        {
-            let mut batches = crate::parquet::Batches::create(&out.join(format!("{name}.parquet")), &frame)?;
-            batches.write(&frame)?;
-            files.push(batches.finish()?);
+    let mut table = TableFiles::create(out, "calls", &calls(&[]))?;
+    for step in &run.steps {
+        for batch in step.calls.chunks(BATCH) {
+            let rows: Vec<(&Step, &CallRecord)> = batch.iter().map(|call| (step, call)).collect();
+            table.write(&calls(&rows))?;
         }
     }
+    let mut files = table.finish()?;
+    let tiers = tiers(run);
+    let mut table = TableFiles::create(out, "tiers", &tiers)?;
+    table.write(&tiers)?;
+    files.extend(table.finish()?);
     Ok(files)
 }
 
@@ -347,12 +374,17 @@ mod tests {
     fn cells_are_quoted_empty_when_unknown_and_no_formulas() {
         let rows = ["=HYPERLINK(1)", "a,\"b\"", "plain"];
         let mut f = Frame::default();
-        f.text("t", &rows, |r| Some((*r).to_string()));
+        f.text("t", &rows, |r| Some(*r));
         f.number("n", &rows, |r| (*r == "plain").then_some(0.5));
         f.number("x", &rows, |_| Some(f64::NAN));
+        f.number("w", &rows, |_| Some(-0.0));
+        f.number("z", &rows, |_| Some(31_072.0));
         let mut out = Vec::new();
         f.write_csv(&mut out).unwrap();
-        assert_eq!(f.header(), "t,n,x");
-        assert_eq!(String::from_utf8(out).unwrap(), "\"'=HYPERLINK(1)\",,\n\"a,\"\"b\"\"\",,\nplain,0.5,\n");
+        assert_eq!(f.header(), "t,n,x,w,z");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "\"'=HYPERLINK(1)\",,,0,31072\n\"a,\"\"b\"\"\",,,0,31072\nplain,0.5,,0,31072\n"
+        );
     }
 }

@@ -35,3 +35,22 @@ impl Rasteriser {
         Ok(path.to_path_buf())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::{BLUE, Mark, Plot};
+
+    #[test]
+    fn a_plot_becomes_pixels_that_are_not_all_alike() {
+        let tmp = tempfile::tempdir().unwrap();
+        let mut plot = Plot::new("t", "x", "y");
+        let points = vec![(0.0, 0.0), (1.0, 2.0)];
+        plot.marks.push(Mark::Line { points, colour: BLUE, width: 2.0, title: String::new() });
+        let path = Rasteriser::new().write(&plot.svg(), &tmp.path().join("plot.png")).unwrap();
+        let pixels = tiny_skia::Pixmap::load_png(&path).unwrap();
+        assert_eq!((pixels.width(), pixels.height()), (960, 600));
+        let white = pixels.pixels().iter().filter(|p| p.red() == 255 && p.green() == 255).count();
+        assert!(white > 10_000 && white < pixels.pixels().len(), "{white} white pixels");
+    }
+}

@@ -11,7 +11,8 @@ use tapedeck_rundir::{CommittedStep, Event, RunInfo};
 use tapedeck_slo::{Capacity, Limits, TierReport};
 
 use crate::doubt::Doubt;
-use crate::series::{Line, Series};
+use crate::line::Line;
+use crate::series::Series;
 use crate::words::{Said, Word, say};
 
 /// Why a run cannot be reported on at all.
@@ -165,8 +166,18 @@ impl Run {
                 series: Series::new((step.report.window_from_s, step.report.window_to_s)),
             })
             .collect();
-        read_calls(path, &committed, &mut steps, &mut doubts);
-        read_series(path, &committed, &mut steps, &mut doubts, each);
+        // The two large files are read side by side.
+        let (calls, call_doubts) = std::thread::scope(|scope| {
+            let names: Vec<String> = steps.iter().map(|s| s.name.clone()).collect();
+            let committed = &committed;
+            let calls = scope.spawn(move || read_calls(path, committed, &names));
+            read_series(path, committed, &mut steps, &mut doubts, each);
+            calls.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        for (step, calls) in steps.iter_mut().zip(calls) {
+            step.calls = calls;
+        }
+        doubts.extend(call_doubts);
         let mut run = Self {
             path: path.to_path_buf(),
             info,
@@ -420,21 +431,35 @@ fn walk(
     }
 }
 
-fn read_calls(path: &Path, committed: &[Option<CommittedStep>], steps: &mut [Step], doubts: &mut Vec<Doubt>) {
+/// The calls of every standing step, by its place, and what is odd about them.
+fn read_calls(
+    path: &Path,
+    committed: &[Option<CommittedStep>],
+    names: &[String],
+) -> (Vec<Vec<CallRecord>>, Vec<Doubt>) {
     #[derive(serde::Deserialize)]
     struct Named<'a> {
         #[serde(borrow)]
         step: std::borrow::Cow<'a, str>,
     }
-    walk(path, "calls.jsonl", (committed, |s| s.calls_bytes), doubts, |text, owner| {
-        let Some(step) = owner.and_then(|at| steps.get_mut(at)) else { return Ok(true) };
-        let named: Named<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        if named.step != step.name {
-            return Ok(false);
+    let mut all = vec![Vec::new(); names.len()];
+    let mut doubts = Vec::new();
+    walk(path, "calls.jsonl", (committed, |s| s.calls_bytes), &mut doubts, |text, owner| {
+        let Some((name, calls)) = owner.and_then(|at| names.get(at).zip(all.get_mut(at))) else {
+            return Ok(true);
+        };
+        // As we write it, the step comes first; whoever else wrote the line is read twice.
+        let ours = text.strip_prefix("{\"step\":\"").and_then(|t| t.strip_prefix(name.as_str()));
+        if !ours.is_some_and(|rest| rest.starts_with("\",")) {
+            let named: Named<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+            if named.step != *name {
+                return Ok(false);
+            }
         }
-        step.calls.push(serde_json::from_str::<CallRecord>(text).map_err(|e| e.to_string())?);
+        calls.push(serde_json::from_str::<CallRecord>(text).map_err(|e| e.to_string())?);
         Ok(true)
     });
+    (all, doubts)
 }
 
 fn read_series(

@@ -152,7 +152,7 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
 fn known() -> Vec<String> {
     let mut rows = Vec::new();
     if let Ok(table) = toml::Table::try_from(Limits::default()) {
-        crate::html::flatten("slo", &toml::Value::Table(table), &mut rows);
+        crate::settings::flatten("slo", &toml::Value::Table(table), &mut rows);
     }
     let mut keys: Vec<String> = rows.into_iter().map(|r| r.0).collect();
     keys.extend(["server.window_ms".to_string(), "score.window_speech_min_ms".to_string()]);

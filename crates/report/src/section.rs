@@ -16,6 +16,8 @@ pub(crate) struct Table {
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: Said,
+    /// Files that its figures are read from.
+    pub(crate) source: String,
     pub(crate) lead: Vec<Said>,
     pub(crate) tables: Vec<Table>,
     pub(crate) plots: Vec<Named>,

@@ -1,70 +1,10 @@
 //! Samples of a step, thinned out for plots, and what histograms of the engines gained.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use tapedeck_record::{Histogram, Metric};
-
-/// One line of `series.jsonl`, borrowed from it: all kinds of samples in one flat shape.
-#[derive(Debug, Deserialize)]
-pub struct Line<'a> {
-    /// Step it was taken in.
-    #[serde(borrow)]
-    pub step: Cow<'a, str>,
-    /// Seconds from the run's origin.
-    pub at_s: f64,
-    /// Instance, GPU uuid or `client`.
-    #[serde(borrow)]
-    pub source: Cow<'a, str>,
-    /// `engine`, `gpu`, `client` or `gap`.
-    #[serde(borrow)]
-    pub kind: Cow<'a, str>,
-    /// What an engine's page said.
-    #[serde(default)]
-    pub values: BTreeMap<Metric, f64>,
-    /// Its histograms.
-    #[serde(default)]
-    pub histograms: BTreeMap<String, Histogram>,
-    /// GPU utilisation, 0..1.
-    #[serde(default)]
-    pub utilisation: Option<f64>,
-    /// GPU memory in use, bytes.
-    #[serde(default)]
-    pub memory_used_bytes: Option<f64>,
-    /// GPU power, watts.
-    #[serde(default)]
-    pub power_w: Option<f64>,
-    /// GPU temperature, degrees Celsius.
-    #[serde(default)]
-    pub temperature_c: Option<f64>,
-    /// GPU clock, MHz.
-    #[serde(default)]
-    pub sm_clock_mhz: Option<f64>,
-    /// Our CPU share, 0..1.
-    #[serde(default)]
-    pub cpu_share: Option<f64>,
-    /// Our resident memory, bytes.
-    #[serde(default)]
-    pub rss_bytes: Option<f64>,
-}
-
-impl Line<'_> {
-    /// Every scalar of the line by name.
-    pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-        let rest = [
-            ("gpu_utilisation", self.utilisation),
-            ("gpu_memory_used_bytes", self.memory_used_bytes),
-            ("gpu_power_w", self.power_w),
-            ("gpu_temperature_c", self.temperature_c),
-            ("gpu_sm_clock_mhz", self.sm_clock_mhz),
-            ("client_cpu_share", self.cpu_share),
-            ("client_rss_bytes", self.rss_bytes),
-        ];
-        let own = rest.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        self.values.iter().map(|(metric, value)| (metric.name(), *value)).chain(own)
-    }
-}
+use crate::line::End;
+pub use crate::line::Line;
+use crate::line::{SCALARS, place_of};
 
 /// One bin of a thinned-out series.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,6 +83,14 @@ impl Thin {
     }
 }
 
+/// The entry of a name, which is copied only when it is new.
+fn known<'a, V>(map: &'a mut BTreeMap<String, V>, name: &str, new: impl FnOnce() -> V) -> Option<&'a mut V> {
+    if !map.contains_key(name) {
+        map.insert(name.to_owned(), new());
+    }
+    map.get_mut(name)
+}
+
 fn join(a: Sums, b: Sums) -> Sums {
     Sums { min: a.min.min(b.min), max: a.max.max(b.max), sum: a.sum + b.sum, n: a.n + b.n }
 }
@@ -164,9 +112,9 @@ impl Gained {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Track {
-    last: Option<(f64, Option<f64>)>,
+    last: Option<End>,
     gained: Gained,
     sums: bool,
 }
@@ -175,8 +123,10 @@ struct Track {
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     window: (f64, f64),
-    thin: BTreeMap<String, BTreeMap<&'static str, Thin>>,
-    histograms: BTreeMap<(String, String), Track>,
+    /// By source, a place for each scalar.
+    thin: BTreeMap<String, Vec<Thin>>,
+    /// By source and name.
+    histograms: BTreeMap<String, BTreeMap<String, Track>>,
     /// Samples that were read.
     pub samples: u64,
     /// Read-outs that failed.
@@ -197,46 +147,49 @@ impl Series {
             return;
         }
         self.samples += 1;
-        if !self.thin.contains_key(line.source.as_ref()) {
-            self.thin.insert(line.source.clone().into_owned(), BTreeMap::new());
-        }
-        if let Some(of_source) = self.thin.get_mut(line.source.as_ref()) {
-            for (name, value) in line.scalars() {
-                of_source.entry(name).or_default().add(line.at_s, value);
+        let source = line.source.as_ref();
+        let Some(of_source) = known(&mut self.thin, source, || vec![Thin::default(); SCALARS]) else {
+            return;
+        };
+        for (thin, value) in of_source.iter_mut().zip(line.scalars()) {
+            if let Some(value) = value {
+                thin.add(line.at_s, value);
             }
         }
-        if line.at_s < self.window.0 || line.at_s > self.window.1 {
+        if line.at_s < self.window.0 || line.at_s > self.window.1 || line.histograms.0.is_empty() {
             return;
         }
-        for (name, histogram) in &line.histograms {
-            let Some(&count) = histogram.counts.last() else { continue };
-            let track = self
-                .histograms
-                .entry((line.source.clone().into_owned(), name.clone()))
-                .or_insert_with(|| Track { sums: true, ..Track::default() });
-            track.sums &= histogram.sum.is_some();
-            if let Some((before, sum_before)) = track.last {
+        let Some(tracks) = known(&mut self.histograms, source, BTreeMap::new) else { return };
+        for (name, end) in &line.histograms.0 {
+            let new = || Track { last: None, gained: Gained::default(), sums: true };
+            let Some(track) = known(tracks, name, new) else { continue };
+            track.sums &= end.sum.is_some();
+            if let Some(before) = track.last {
                 // A counter that went down was reset: what it shows now was gained since.
-                let reset = count < before;
-                track.gained.count += if reset { count } else { count - before };
-                if let Some(sum) = histogram.sum {
-                    let gain = if reset { sum } else { sum - sum_before.unwrap_or(0.0) };
+                let reset = end.count < before.count;
+                track.gained.count += if reset { end.count } else { end.count - before.count };
+                if let Some(sum) = end.sum {
+                    let gain = if reset { sum } else { sum - before.sum.unwrap_or(0.0) };
                     track.gained.sum = Some(track.gained.sum.unwrap_or(0.0) + gain);
                 }
             }
-            track.last = Some((count, histogram.sum));
+            track.last = Some(*end);
         }
     }
 
     /// Sources that carry this scalar.
     pub fn sources(&self, scalar: &str) -> impl Iterator<Item = &str> {
-        self.thin.iter().filter(move |(_, s)| s.contains_key(scalar)).map(|(name, _)| name.as_str())
+        let place = place_of(scalar);
+        let carries =
+            move |all: &Vec<Thin>| place.and_then(|p| all.get(p)).is_some_and(|thin| !thin.bins.is_empty());
+        self.thin.iter().filter(move |(_, all)| carries(all)).map(|(name, _)| name.as_str())
     }
 
     /// One scalar of one source over time.
     #[must_use]
     pub fn of(&self, source: &str, scalar: &str) -> Vec<Bin> {
-        self.thin.get(source).and_then(|s| s.get(scalar)).map(Thin::bins).unwrap_or_default()
+        let thin = self.thin.get(source).zip(place_of(scalar)).and_then(|(all, place)| all.get(place));
+        thin.map(Thin::bins).unwrap_or_default()
     }
 
     /// One scalar summed over all its sources, bin by bin of the first.
@@ -281,8 +234,7 @@ impl Series {
     /// What a histogram gained over all sources during the window; sums only where every source has them.
     #[must_use]
     pub fn gained(&self, histogram: &str) -> Option<Gained> {
-        let tracks: Vec<&Track> =
-            self.histograms.iter().filter(|((_, name), _)| name == histogram).map(|(_, t)| t).collect();
+        let tracks: Vec<&Track> = self.histograms.values().filter_map(|of| of.get(histogram)).collect();
         if tracks.is_empty() {
             return None;
         }

@@ -345,6 +345,152 @@ fn answers_of_other_shapes_are_read_as_far_as_they_go() {
     assert!(page.contains("id=\"tc05\"") && !page.contains("<i>x"));
 }
 
+/// Puts the answers of a rehearsed campaign beside a run.
+fn add_answers(run: &Path) {
+    let answers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
+    for entry in fs::read_dir(answers).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), run.join(entry.file_name())).unwrap();
+    }
+}
+
+/// What a reader of the page gets to see: text between tags and hover texts, without names, settings and foreign words.
+fn visible(page: &str) -> Vec<String> {
+    let body = &page[page.find("<body").unwrap()..];
+    let hidden = [
+        ("<code>", "</code>"),
+        ("<table class=\"pairs names\">", "</table>"),
+        ("<td class=\"foreign", "</td>"),
+        ("<td class=\"reason foreign", "</td>"),
+    ];
+    let mut text = body.to_string();
+    for (from, to) in hidden {
+        while let Some(at) = text.find(from) {
+            let end = at + text[at..].find(to).unwrap() + to.len();
+            text.replace_range(at..end, " ");
+        }
+    }
+    let between = text.split('<').filter_map(|part| part.split_once('>')).map(|(_, t)| t.to_string());
+    let hovers =
+        text.split(" title=\"").skip(1).filter_map(|part| part.split_once('"')).map(|(t, _)| t.to_string());
+    between.chain(hovers).map(|t| t.trim().to_string()).filter(|t| !t.is_empty()).collect()
+}
+
+/// Four English words in a row.
+fn is_english_sentence(text: &str) -> bool {
+    let mut row = 0;
+    text.split(' ').any(|word| {
+        let bare = word.trim_end_matches([',', ':', ';', '.']);
+        let is_word = !bare.is_empty() && bare.chars().all(|c| c.is_ascii_alphabetic() || c == '\'');
+        row = if is_word { row + 1 } else { 0 };
+        row >= 4
+    })
+}
+
+#[test]
+fn no_english_sentence_is_left_in_the_chinese_page() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = make(tmp.path(), &USUAL);
+    add_answers(&path);
+    let run = Run::read(&path).unwrap();
+    assert_eq!(run.doubts, []);
+    let answer = Answer::of(&run);
+    let page = write_html(&run, &answer, Lang::Zh, false);
+    let english: Vec<String> = visible(&page).into_iter().filter(|t| is_english_sentence(t)).collect();
+    assert_eq!(english, Vec::<String>::new());
+    // The same look at the English page finds plenty, so it can find something.
+    let page = write_html(&run, &answer, Lang::En, false);
+    assert!(visible(&page).iter().filter(|t| is_english_sentence(t)).count() > 100);
+}
+
+#[test]
+fn every_case_of_a_campaign_has_its_section_and_the_books_come_first() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = make(tmp.path(), &USUAL);
+    add_answers(&path);
+    let run = Run::read(&path).unwrap();
+    let answer = Answer::of(&run);
+    for lang in Lang::ALL {
+        let page = write_html(&run, &answer, lang, false);
+        let at = |id: &str| {
+            page.find(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("no section {id}"))
+        };
+        for id in ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08"] {
+            assert!(at("campaign") < at(id));
+            assert!(page.contains(&format!("href=\"#{id}\"")), "no way to {id}");
+        }
+        assert!(at("answer") < at("campaign") && at("campaign") < at("ladder"));
+        assert!(!page.contains("<section id=\"missing\""));
+    }
+    let page = write_html(&run, &answer, Lang::En, false);
+    insta::assert_snapshot!(
+        "campaign-page",
+        visible(&page[..page.find("<section id=\"ladder\"").unwrap()]).join("\n")
+    );
+}
+
+#[test]
+fn fragments_of_html_in_names_do_not_run_in_pages_or_plots() {
+    let fragment = "<img src=x onerror=alert(1)>";
+    let tmp = tempfile::tempdir().unwrap();
+    let path = make(tmp.path(), &USUAL);
+    add_answers(&path);
+    edit(&path.join("run.json"), "\"made\"", &format!("\"{fragment}\""));
+    edit(
+        &path.join("environment.toml"),
+        "\"position\"",
+        &format!("\"{fragment}\"\n\"{fragment}\" = \"{fragment}\""),
+    );
+    edit(&path.join("run.toml"), "[slo]", &format!("[other]\n\"{fragment}\" = \"{fragment}\"\n\n[slo]"));
+    edit(&path.join("events.jsonl"), "\"drained\"", &format!("\"{fragment}\",\"detail\":\"{fragment}\""));
+    edit(&path.join("tc06.json"), "\"inst2\"", &format!("\"{fragment}\""));
+    edit(&path.join("tc07.json"), "\"3x0.30\"", &format!("\"{fragment}\""));
+    edit(&path.join("campaign.json"), "a single stream meets every limit", fragment);
+    for name in ["series.jsonl", "tc05.json"] {
+        let text = fs::read_to_string(path.join(name)).unwrap();
+        fs::write(path.join(name), text.replace("inst1", fragment).replace("GPU-simulated", fragment))
+            .unwrap();
+    }
+    let run = Run::read(&path).unwrap();
+    let answer = Answer::of(&run);
+    for lang in Lang::ALL {
+        let page = write_html(&run, &answer, lang, true);
+        assert!(!page.contains("<img") && page.matches("&lt;img").count() > 10, "a name became a tag");
+        let wanted = tapedeck_report::Wanted { lang, plots: true, ..Default::default() };
+        let written = tapedeck_report::write_report(&run, &answer, wanted, &tmp.path().join("out")).unwrap();
+        for plot in written.plots.iter().filter(|p| p.extension().is_some_and(|e| e == "svg")) {
+            assert!(!fs::read_to_string(plot).unwrap().contains("<img"), "{}", plot.display());
+        }
+    }
+}
+
+#[test]
+fn other_versions_are_read_as_far_as_they_can_be_and_no_number_is_guessed() {
+    let tmp = tempfile::tempdir().unwrap();
+    // A later version tells more than we understand.
+    let later = make(tmp.path(), &USUAL);
+    for (file, from) in [("run.json", "{"), ("steps.jsonl", "{"), ("events.jsonl", "{")] {
+        edit(&later.join(file), from, "{\"of_a_later_version\":{\"a\":[1]},");
+    }
+    let run = Run::read(&later).unwrap();
+    assert_eq!((n_star(&run), run.steps.len()), (Some(3), 2), "{:?}", run.doubts);
+    // An earlier one did not know a field that a verdict rests on.
+    let earlier = make(tmp.path(), &Made { id: "earlier", ..USUAL });
+    edit(&earlier.join("steps.jsonl"), "\"point_only\":", "\"point_was\":");
+    let run = Run::read(&earlier).unwrap();
+    assert_eq!((n_star(&run), run.steps_unread), (None, 1));
+    let page = write_html(&run, &Answer::of(&run), Lang::En, false);
+    assert!(page.contains("Line 1 of steps.jsonl cannot be read"));
+}
+
+#[test]
+fn a_table_beside_nvidias_is_made_from_the_traces() {
+    let tmp = tempfile::tempdir().unwrap();
+    let run = Run::read(&make(tmp.path(), &USUAL)).unwrap();
+    let rows = tapedeck_report::riva::riva(&run).unwrap();
+    insta::assert_snapshot!("riva", tapedeck_report::riva::table(&rows, run.simulated()));
+}
+
 #[test]
 fn runs_are_compared_and_blame_is_refused_when_more_than_one_setting_changed() {
     let tmp = tempfile::tempdir().unwrap();

@@ -1,0 +1,95 @@
+//! What stands at the end: what is missing, risks, environment, transcripts, definitions.
+
+use maud::{Markup, html};
+
+use super::Writer;
+use crate::glossary::glossary;
+use crate::risks::{Level, risks};
+use crate::settings::flatten;
+use crate::words::{Said, Word};
+
+impl Writer<'_> {
+    pub(super) fn missing(&self, cases: &[Said]) -> Markup {
+        html! {
+            section id="missing" {
+                h2 { (self.t(Word::MissingCases)) }
+                ul { @for said in cases { li { (self.s(said)) } } }
+            }
+        }
+    }
+
+    pub(super) fn risk_list(&self) -> Markup {
+        html! {
+            section id="risks" {
+                h2 { (self.t(Word::Risks)) }
+                ul class="risks" { @for risk in risks(self.run, self.answer) {
+                    @let (class, word) = match risk.level {
+                        Level::Seen => ("fail", Word::RiskSeen),
+                        Level::Unknown => ("open", Word::RiskUnknown),
+                        Level::Fine => ("pass", Word::RiskFine),
+                    };
+                    li { span class={ "tag " (class) } { (self.t(word)) } " " (self.s(&risk.said)) }
+                } }
+            }
+        }
+    }
+
+    pub(super) fn environment(&self) -> Markup {
+        let mut rows = Vec::new();
+        if let Some(table) = &self.run.environment {
+            flatten("", &toml::Value::Table(table.clone()), &mut rows);
+        }
+        let mut settings = Vec::new();
+        if let Some(table) = &self.run.config {
+            flatten("", &toml::Value::Table(table.clone()), &mut settings);
+        }
+        html! {
+            section id="environment" {
+                h2 { (self.t(Word::Environment)) }
+                @if rows.is_empty() { p { (self.t(Word::NoEnvironment)) } } @else { (self.pairs(&rows)) }
+                @if !settings.is_empty() {
+                    h3 { (self.t(Word::Settings)) }
+                    (self.pairs(&settings))
+                }
+            }
+        }
+    }
+
+    pub(super) fn transcripts(&self, texts: &[Vec<String>]) -> Markup {
+        html! {
+            @if !texts.is_empty() {
+                section id="transcripts" {
+                    h2 { (self.t(Word::Transcripts)) }
+                    div class="scroll" { table {
+                        thead { tr { @for word in [Word::HeadStep, Word::HeadCall, Word::HeadText] { th { (self.t(word)) } } } }
+                        tbody { @for row in texts { tr { @for cell in row { td class="reason foreign" { (cell) } } } } }
+                    } }
+                }
+            }
+        }
+    }
+
+    pub(super) fn definitions(&self) -> Markup {
+        html! {
+            section id="definitions" {
+                h2 { (self.t(Word::Definitions)) }
+                div class="scroll" { table class="pairs" {
+                    thead { tr { th { (self.t(Word::HeadFigure)) } th { (self.t(Word::HeadDefinition)) } th { (self.t(Word::HeadSource)) } } }
+                    tbody { @for entry in glossary() { tr {
+                        th scope="row" { (self.s(&entry.name)) " (" code { (entry.key) } ")" }
+                        td class="reason" { (self.s(&entry.definition)) }
+                        td { (entry.source) }
+                    } } }
+                } }
+            }
+        }
+    }
+
+    fn pairs(&self, rows: &[(String, String)]) -> Markup {
+        html! {
+            div class="scroll" { table class="pairs names" { tbody { @for (key, value) in rows {
+                tr { th scope="row" { (key) } td class="reason" { (value) } }
+            } } } }
+        }
+    }
+}

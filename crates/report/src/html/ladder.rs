@@ -1,0 +1,168 @@
+//! The ladder: its table and its curves.
+
+use maud::{Markup, html};
+use tapedeck_slo::{Estimate, Limit, Spread, TierReport, Verdict};
+
+use super::{Writer, verdict_name};
+use crate::plots;
+use crate::read::{Step, recorded};
+use crate::words::{Said, Word, number, say};
+
+impl Writer<'_> {
+    pub(super) fn ladder(&self) -> Markup {
+        let ladder = self.run.ladder();
+        let others: Vec<&Step> = self.run.steps.iter().filter(|s| !s.of_ladder() || s.partial).collect();
+        html! {
+            section id="ladder" {
+                h2 { (self.t(Word::Ladder)) }
+                p class="small" { (self.t(Word::LadderLead)) }
+                @if ladder.is_empty() && others.is_empty() { (self.bare_ladder()) }
+                @if !ladder.is_empty() { (self.tiers(&ladder)) }
+                @if !others.is_empty() {
+                    h3 { (self.t(Word::OtherSteps)) }
+                    (self.tiers(&others))
+                }
+            }
+        }
+    }
+
+    pub(super) fn curves(&mut self) -> Markup {
+        let mut drawn = Vec::new();
+        let mut missing = Vec::new();
+        for curve in plots::curves(self.run, self.answer, self.lang) {
+            match curve {
+                Ok(named) => drawn.push(self.figure(named)),
+                Err(word) => missing.push(self.t(word)),
+            }
+        }
+        html! {
+            section id="curves" {
+                h2 { (self.t(Word::Curves)) }
+                p class="small" { (self.t(Word::CurvesLead)) }
+                div class="plots" { @for plot in drawn { (plot) } }
+                @if !missing.is_empty() { p class="small" { (self.t(Word::CurvesMissing)) " " (missing.join(" · ")) } }
+            }
+        }
+    }
+
+    fn tiers(&self, steps: &[&Step]) -> Markup {
+        html! {
+            div class="scroll" { table {
+                thead { tr {
+                    @for word in [
+                        Word::HeadStep, Word::HeadStreams, Word::HeadVerdict, Word::HeadReason, Word::HeadTtft, Word::HeadRtf,
+                        Word::HeadFinal, Word::HeadKv, Word::HeadPreempted, Word::HeadErrors, Word::HeadCalls,
+                        Word::HeadGoodput, Word::HeadGpu, Word::HeadVram,
+                    ] { (self.heading(&word.said())) }
+                } }
+                tbody { @for step in steps { (self.ladder_row(step)) } }
+            } }
+        }
+    }
+
+    fn ladder_row(&self, step: &Step) -> Markup {
+        let r = &step.report;
+        let class = match r.verdict {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            _ => "open",
+        };
+        let broken = |limit: Limit| r.limit(limit).failed();
+        #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
+        let vram = r.gpu.as_ref().and_then(|g| g.vram_used_bytes).map(|b| b as f64 / 1e9);
+        let pages = say!(Word::TipPages, r.instances.values().map(|i| i.scrapes).sum::<u64>());
+        let calls = say!(Word::TipCalls, r.calls_counted);
+        let gpus = say!(Word::TipGpus, r.gpu.as_ref().map_or(0, |g| g.gpus));
+        html! {
+            tr class=(class) {
+                th scope="row" { (step.name) }
+                td { (r.streams) }
+                td class="verdict" {
+                    (self.s(&verdict_name(r.verdict)))
+                    @if r.point_only { " *" }
+                    @if step.partial { " (" (self.t(Word::Partial)) ")" }
+                    @if r.refinement { " (" (self.t(Word::Refinement)) ")" }
+                }
+                td class="reason" { (self.reasons(r)) }
+                (self.p95(r.ttft.as_ref(), broken(Limit::Ttft)))
+                (self.p95(r.rtf.as_ref(), broken(Limit::Rtf)))
+                (self.p95(r.final_latency.as_ref(), broken(Limit::Final)))
+                (self.value(r.kv_pool_p95.map(|k| k * 100.0), " %", broken(Limit::KvPool), &pages))
+                (self.value(r.preempt_delta, "", broken(Limit::Preemption), &pages))
+                (self.value(Some(f64::from(r.err_streams)), "", broken(Limit::Errors), &calls))
+                td { (r.calls_counted) }
+                (self.value(r.goodput_per_h, "", false, &calls))
+                (self.value(r.gpu.as_ref().and_then(|g| g.utilisation_avg).map(|u| u * 100.0), " %", false, &gpus))
+                (self.value(vram, "", false, &gpus))
+            }
+        }
+    }
+
+    fn reasons(&self, r: &TierReport) -> Markup {
+        let all: Vec<Said> = r.reasons.iter().map(|x| recorded(x)).collect();
+        html! {
+            @if all.is_empty() { (self.t(Word::AllKept)) } @else {
+                @for (at, why) in all.iter().enumerate() { @if at > 0 { br; } (self.s(why)) }
+            }
+        }
+    }
+
+    fn p95(&self, spread: Option<&Spread>, broken: bool) -> Markup {
+        match spread {
+            None => html! { td class="none" { "—" } },
+            Some(s) => {
+                let tip = self.interval(&s.p95);
+                html! {
+                    td class=[broken.then_some("broken")] title=(tip) {
+                        (number(s.p95.value))
+                        span class="ci" { (self.short_interval(&s.p95)) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn short_interval(&self, e: &Estimate) -> String {
+        let bound = |b: Option<f64>| b.map_or_else(|| "∞".to_string(), number);
+        match (e.low, e.high) {
+            (None, None) => String::new(),
+            (low, high) => {
+                let low = low.map_or_else(|| "?".to_string(), number);
+                format!(" [{low}, {}]", bound(high))
+            }
+        }
+    }
+
+    fn interval(&self, e: &Estimate) -> String {
+        let bound = |b: Option<f64>| b.map_or_else(|| self.t(Word::NoBound).to_string(), number);
+        let said = say!(Word::IntervalTip, bound(e.low), bound(e.high), e.n);
+        self.s(&said).to_string()
+    }
+
+    /// A figure of a whole tier; `behind` says what it is made of.
+    fn value(&self, value: Option<f64>, unit: &str, broken: bool, behind: &Said) -> Markup {
+        html! {
+            @match value {
+                Some(v) => td class=[broken.then_some("broken")] title=(self.s(behind)) { (number(v)) (unit) },
+                None => td class="none" { "—" },
+            }
+        }
+    }
+
+    /// The table of a foreign or damaged run: shown as it stands, without a verdict of ours.
+    fn bare_ladder(&self) -> Markup {
+        html! {
+            @match &self.run.ladder_csv {
+                Some(rows) if rows.len() > 1 => {
+                    p class="warn" { (self.t(Word::BareLadder)) }
+                    div class="scroll" { table {
+                        @for (at, row) in rows.iter().enumerate() {
+                            tr { @for cell in row { @if at == 0 { th class="foreign" { (cell) } } @else { td class="foreign" { (cell) } } } }
+                        }
+                    } }
+                }
+                _ => p { (self.t(Word::NoTiers)) },
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Step by step: diagnosis, distributions, time lines, drain.
+
+use maud::{Markup, html};
+
+use super::Writer;
+use crate::diagnose::{Diagnosis, diagnose, part_name};
+use crate::plots::{self, Named};
+use crate::read::{Step, recorded};
+use crate::words::{Word, number, say};
+
+impl Writer<'_> {
+    pub(super) fn diagnoses(&self) -> Markup {
+        let all = diagnose(self.run);
+        html! {
+            section id="diagnosis" {
+                h2 { (self.t(Word::Diagnosis)) }
+                @if all.is_empty() { p { (self.t(Word::NothingFailed)) } }
+                @for one in &all { (self.diagnosis(one)) }
+            }
+        }
+    }
+
+    pub(super) fn distributions(&mut self) -> Markup {
+        let cumulative: Vec<Markup> =
+            plots::cumulative(self.run, self.lang).into_iter().map(|n| self.figure(n)).collect();
+        let small: Vec<Named> =
+            self.run.ladder().into_iter().flat_map(|s| plots::histograms(s, self.lang)).collect();
+        let small: Vec<Markup> = small.into_iter().map(|n| self.figure(n)).collect();
+        html! {
+            section id="distributions" {
+                h2 { (self.t(Word::Distributions)) }
+                p class="small" { (self.t(Word::DistributionsLead)) }
+                div class="plots" { @for plot in cumulative { (plot) } }
+                div class="plots small-plots" { @for plot in small { (plot) } }
+            }
+        }
+    }
+
+    pub(super) fn timelines(&mut self) -> Markup {
+        let run = self.run;
+        let mut parts = Vec::new();
+        for step in plots::timeline_steps(run, self.answer) {
+            let plots = plots::timeline(run, step, self.lang);
+            let drawn: Vec<Markup> = plots.into_iter().map(|n| self.figure(n)).collect();
+            parts.push(html! {
+                h3 { (step.name) }
+                @if drawn.is_empty() { p { (self.t(Word::NoSeries)) } }
+                div class="plots" { @for plot in drawn { (plot) } }
+                (self.events(step))
+            });
+        }
+        html! {
+            section id="timelines" {
+                h2 { (self.t(Word::Timelines)) }
+                p class="small" { (self.t(Word::TimelinesLead)) }
+                @for part in parts { (part) }
+            }
+        }
+    }
+
+    pub(super) fn drain(&mut self) -> Markup {
+        let Some(named) = plots::drains(self.run, self.lang) else { return html! {} };
+        let figure = self.figure(named);
+        html! {
+            section id="drain" {
+                h2 { (self.t(Word::DrainTitle)) }
+                p class="small" { (self.t(Word::DefDrainIs)) }
+                div class="plots" { (figure) }
+            }
+        }
+    }
+
+    fn diagnosis(&self, d: &Diagnosis<'_>) -> Markup {
+        let grew = d.grew.map(part_name);
+        let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), number);
+        html! {
+            article {
+                h3 { (self.s(&say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str()))) }
+                p {
+                    @match &grew {
+                        Some(part) => strong { (self.s(&say!(Word::GrewMost, part.clone()))) },
+                        None => (self.t(Word::NothingGrew)),
+                    }
+                }
+                div class="scroll" { table {
+                    thead { tr {
+                        th { (self.t(Word::HeadPart)) }
+                        th { (d.calm.name) } th { (d.step.name) } th { (self.t(Word::HeadGrowth)) } th { "n" }
+                    } }
+                    tbody { @for part in &d.parts {
+                        tr class=[(Some(part.part) == d.grew).then_some("broken")] {
+                            th scope="row" { (self.s(&part_name(part.part))) }
+                            td { (show(part.before_s)) } td { (show(part.after_s)) }
+                            td { (show(part.grown_s())) } td { (part.n) }
+                        }
+                    } }
+                } }
+                p class="small" { (self.t(Word::PartsNote)) }
+                h4 { (self.t(Word::EnginesSay)) }
+                ul { @for said in &d.counters { li { (self.s(said)) } } }
+                h4 { (self.t(Word::Symptoms)) }
+                @if d.findings.is_empty() { p { (self.t(Word::NoSymptom)) } }
+                @for finding in &d.findings {
+                    dl class="facts" {
+                        dt { (self.t(Word::Seen)) } dd { (self.s(&finding.seen)) }
+                        dt { (self.t(Word::TakeApart)) } dd { (self.s(&finding.look)) }
+                        dt { (self.t(Word::NextExperiment)) } dd { strong { (self.s(&finding.next)) } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn events(&self, step: &Step) -> Markup {
+        let all: Vec<_> =
+            self.run.events.iter().filter(|e| e.step.as_deref() == Some(&step.name)).take(60).collect();
+        html! {
+            @if !all.is_empty() {
+                div class="scroll" { table {
+                    thead { tr { th { (self.t(Word::HeadAt)) } th { (self.t(Word::HeadEvent)) } th { (self.t(Word::HeadNote)) } } }
+                    tbody { @for e in all { tr {
+                        td { (number(e.at_s)) } td { code { (e.what) } }
+                        td class="reason" { @if let Some(detail) = &e.detail { (self.s(&recorded(detail))) } }
+                    } } }
+                } }
+            }
+        }
+    }
+}
