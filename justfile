@@ -44,9 +44,13 @@ fuzz seconds="60":
 deny:
     cargo deny check
 
-# End to end: real processes on real sockets, real balancers, a real recogniser's server.
+# End to end: real processes on real sockets, real balancers, a real recogniser's server, the report in a real browser.
 e2e:
     bash e2e/all.sh
+
+# The report of a rehearsed campaign in headless Chromium: console, plots, phone, paper, both languages.
+e2e-report *args:
+    bash e2e/report.sh {{args}}
 
 # A real HAProxy in front of three engines: spread, stickiness, a kill, refusal; then TC-06, against its statistics.
 e2e-haproxy:

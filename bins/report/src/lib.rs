@@ -98,6 +98,12 @@ pub struct ReportArgs {
     /// Write the page only: no plots, no tables
     #[arg(long)]
     pub html_only: bool,
+    /// Insist on tables as Parquet: an error where this program was built without them
+    #[arg(long, conflicts_with = "html_only")]
+    pub parquet: bool,
+    /// Insist on plots as PNG: an error where this program was built without them
+    #[arg(long, conflicts_with = "html_only")]
+    pub png: bool,
     /// Exit with 0 only if the capacity reaches N streams
     #[arg(long, value_name = "N")]
     pub require: Option<u32>,
@@ -264,7 +270,21 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     }
 }
 
+/// What was asked for and was not built in.
+fn built_in(args: &ReportArgs) -> Result<(), Failure> {
+    let missing =
+        [("parquet", args.parquet, cfg!(feature = "parquet")), ("png", args.png, cfg!(feature = "png"))];
+    match missing.into_iter().find(|(_, asked, built)| *asked && !built) {
+        Some((feature, ..)) => Err(Failure::Usage(format!(
+            "--{feature}: this program was built without the feature `{feature}`; build it anew with \
+             `cargo build --release -p tapedeck-report-bins --features parquet,png`, or leave the flag out"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    built_in(args)?;
     let given = args.run.as_deref().ok_or_else(|| Failure::Usage("give a run directory".into()))?;
     if args.rescore {
         let settings = args
@@ -301,18 +321,23 @@ fn page(args: &ReportArgs, given: &Path, out: &Path) -> Result<ExitCode, Failure
         let mut series = SeriesWriter::create(&data)?;
         let run = Run::read_with(given, &mut |step, line| series.add(step, line))?;
         series.finish()?;
-        write_tables(&run, &data)?;
         run
     };
     let answer = Answer::of(&run);
-    for lang in args.lang.all() {
-        let wanted = Wanted { lang: *lang, texts: args.texts, plots: !args.html_only };
-        let written = write_report(&run, &answer, wanted, out)?;
-        if !args.quiet {
-            print(&text::answer(&run, &answer, *lang));
-            print(&[written.html.display().to_string()]);
+    // Tables and pages do not wait for each other.
+    std::thread::scope(|scope| {
+        let tables = scope
+            .spawn(|| if args.html_only { Ok(()) } else { write_tables(&run, &out.join("data")).map(drop) });
+        for lang in args.lang.all() {
+            let wanted = Wanted { lang: *lang, texts: args.texts, plots: !args.html_only };
+            let written = write_report(&run, &answer, wanted, out)?;
+            if !args.quiet {
+                print(&text::answer(&run, &answer, *lang));
+                print(&[written.html.display().to_string()]);
+            }
         }
-    }
+        tables.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
     Ok(exit_code(&answer, args.require))
 }
 

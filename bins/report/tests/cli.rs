@@ -46,3 +46,21 @@ fn a_setting_that_does_not_exist_is_refused_with_the_nearest() {
         tape_report().arg(tmp.path()).args(["--rescore", "--set", "slo.rtf_p59=0.6"]).assert().code(2);
     assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("the nearest is `slo.rtf_p95`"));
 }
+
+#[test]
+fn parquet_and_png_are_made_or_the_mend_is_said() {
+    let tmp = tempfile::tempdir().unwrap();
+    fs::write(tmp.path().join("ladder.csv"), "N_total,tape\n30,tape-a\n").unwrap();
+    let asked = tape_report().arg(tmp.path()).args(["--parquet", "--png"]).assert();
+    if cfg!(all(feature = "parquet", feature = "png")) {
+        asked.code(0);
+        for name in ["calls", "series", "tiers"] {
+            assert!(fs::read(tmp.path().join(format!("data/{name}.parquet"))).unwrap().starts_with(b"PAR1"));
+        }
+    } else {
+        let refused = asked.code(2);
+        let words = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(words.contains("--features parquet,png"), "{words}");
+        assert!(!tmp.path().join("data").exists());
+    }
+}

@@ -42,7 +42,9 @@ impl Answer {
             let found = capacity(&tiers, run.limits.as_ref()?);
             (found.n_star == written.n_star && found.published == written.published).then_some(found)
         });
-        Self { short, long, withheld, simulated: run.simulated() }
+        let cap = run.answers.get("tc04").and_then(|answer| from::<u32>(answer, "clean_up_to"));
+        let capped = |capacity: Option<Capacity>| capacity.map(|c| cap_by_words(c, cap));
+        Self { short: capped(short), long: capped(long), withheld, simulated: run.simulated() }
     }
 
     /// What stops the ladder, in one sentence.
@@ -102,6 +104,24 @@ impl Answer {
         let [low, high, threshold] = said;
         Some(say!(Word::Knee, limit_name(limit), low, pass, high, fail, threshold))
     }
+}
+
+/// Words that get worse cap what may be published, whatever the latencies allow.
+fn cap_by_words(mut capacity: Capacity, cap: Option<u32>) -> Capacity {
+    let lowest = [cap, capacity.quality_cap].into_iter().flatten().min();
+    capacity.published = capacity.published.map(|n| lowest.map_or(n, |cap| n.min(cap)));
+    capacity.quality_cap = lowest;
+    capacity
+}
+
+/// What may be published, in one sentence.
+#[must_use]
+pub fn published(capacity: &Capacity) -> Option<Said> {
+    let published = capacity.published?;
+    Some(match capacity.quality_cap {
+        Some(cap) if cap <= published => say!(Word::PublishedCapped, published),
+        _ => say!(Word::PublishedIs, number(capacity.safety_factor), published),
+    })
 }
 
 /// N* as it is displayed, in both languages.

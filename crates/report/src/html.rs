@@ -7,14 +7,14 @@ mod steps;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use tapedeck_slo::{Capacity, Verdict};
 
-use crate::answer::{Answer, n_star_line};
+use crate::answer::{Answer, n_star_line, published};
 use crate::cases;
 use crate::doubt::Weight;
 use crate::glossary::{hover, hover_of};
 use crate::plots::Named;
 use crate::read::Run;
 use crate::section::{Section, Table};
-use crate::words::{Lang, Said, Word, number, say};
+use crate::words::{Lang, Said, Word, say};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -154,6 +154,9 @@ impl Writer<'_> {
                     (self.card(Word::ShortCalls, self.answer.short.as_ref(), none))
                     (self.card(Word::LongCalls, self.answer.long.as_ref(), false))
                 }
+                @if self.answer.short.is_some() {
+                    p class="small" { "N*: " (self.t(Word::DefNStarIs)) " " (self.t(Word::DefStreamsIs)) }
+                }
                 @if let Some(capacity) = &self.answer.short {
                     dl class="facts" {
                         dt { (self.t(Word::WhatLimits)) }
@@ -183,9 +186,7 @@ impl Writer<'_> {
                 @match capacity {
                     Some(c) => {
                         p class="big" { (self.s(&n_star_line(c))) }
-                        @if let Some(published) = c.published {
-                            p { (self.s(&say!(Word::PublishedIs, number(c.safety_factor), published))) }
-                        }
+                        @if let Some(said) = published(c) { p { (self.s(&said)) } }
                     }
                     None => {
                         p class="big none" { "—" }
@@ -234,20 +235,28 @@ impl Writer<'_> {
     }
 
     /// A heading that tells its definition to whoever points at it.
-    fn heading(&self, head: &Said) -> Markup {
-        html! { th title=[hover_of(head).as_ref().map(|tip| self.s(tip))] { (self.s(head)) } }
+    fn heading(&self, head: &Said, of_text: bool) -> Markup {
+        html! {
+            th class=[of_text.then_some("text")] title=[hover_of(head).as_ref().map(|tip| self.s(tip))] { (self.s(head)) }
+        }
     }
 
     fn table(&self, table: &Table) -> Markup {
+        // A column with words in it reads from the left, numbers stand below each other at the right.
+        let words = |at: usize| {
+            let long = |row: &Vec<Said>| row.get(at).is_some_and(|cell| self.s(cell).chars().count() > 24);
+            at > 0 && table.rows.iter().any(long)
+        };
+        let of_text: Vec<bool> = (0..table.head.len()).map(words).collect();
+        let is_text = |at: usize| of_text.get(at) == Some(&true);
         html! {
             div class="scroll" { table {
                 @if let Some(caption) = &table.caption { caption { (self.s(caption)) } }
-                thead { tr { @for head in &table.head { (self.heading(head)) } } }
+                thead { tr { @for (at, head) in table.head.iter().enumerate() { (self.heading(head, is_text(at))) } } }
                 tbody { @for row in &table.rows { tr {
                     @for (at, cell) in row.iter().enumerate() {
-                        @let text = self.s(cell);
-                        @if at == 0 { th scope="row" { (text) } }
-                        @else { td class=[(text.chars().count() > 24).then_some("reason")] { (text) } }
+                        @if at == 0 { th scope="row" { (self.s(cell)) } }
+                        @else { td class=[is_text(at).then_some("reason")] { (self.s(cell)) } }
                     }
                 } } }
             } }

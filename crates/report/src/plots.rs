@@ -97,7 +97,11 @@ fn tiers_of<'a>(run: &'a Run, curve: &Curve) -> Vec<&'a Step> {
     let mut tiers = run.ladder();
     if curve.name == "curve-wer" {
         let labelled = run.steps.iter().filter(|s| s.name.starts_with("tc04") && !s.partial);
-        tiers.extend(labelled);
+        // Where the labelled tape was played, its words alone stand: those of the ladder are of another tape.
+        let labelled: Vec<&Step> = labelled.collect();
+        if !labelled.is_empty() {
+            tiers = labelled;
+        }
     }
     tiers.retain(|s| (curve.value)(&s.report).is_some());
     tiers.sort_by_key(|s| s.report.streams);
@@ -272,7 +276,7 @@ pub(crate) fn file_name(step: &str) -> String {
     step.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }
 
-/// Steps whose time lines are worth a look: the highest passing, the first failing, and every step of another case.
+/// Steps whose time lines are worth a look: the highest passing, the first failing, soak, faults, and what was cut short.
 pub(crate) fn timeline_steps<'a>(run: &'a Run, answer: &Answer) -> Vec<&'a Step> {
     let wanted: BTreeSet<u32> =
         answer.short.iter().flat_map(|c| [c.n_star, c.first_fail]).flatten().collect();
@@ -282,10 +286,9 @@ pub(crate) fn timeline_steps<'a>(run: &'a Run, answer: &Answer) -> Vec<&'a Step>
     if steps.is_empty() {
         steps.extend(ladder.last().copied());
     }
-    let rest = run.steps.iter().filter(|s| !s.of_ladder() || s.partial);
-    steps.extend(
-        rest.filter(|s| !s.series.sources("kv_pool").collect::<Vec<_>>().is_empty() || !s.calls.is_empty()),
-    );
+    let worth = |s: &&Step| s.partial || s.name.starts_with("tc05") || s.name.starts_with("tc06");
+    let told = |s: &&Step| s.series.sources("kv_pool").next().is_some() || !s.calls.is_empty();
+    steps.extend(run.steps.iter().filter(worth).filter(told));
     steps.truncate(12);
     steps
 }

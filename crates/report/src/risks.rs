@@ -60,7 +60,8 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
     if errors > 0 {
         add(Level::Seen, say!(Word::RiskErrors, errors));
     }
-    let undecided = run.steps.iter().filter(|s| s.report.verdict.undecided() && !s.partial);
+    let undecided =
+        run.steps.iter().filter(|s| s.report.verdict.undecided() && !s.partial && s.report.streams > 0);
     let names: Vec<String> =
         undecided.map(|s| format!("{} ({})", s.name, verdict_word(s.report.verdict))).collect();
     if !names.is_empty() {

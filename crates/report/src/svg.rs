@@ -194,7 +194,11 @@ impl Plot {
         };
         let x = widen(ends(&xs));
         let y = self.y_range.unwrap_or_else(|| {
-            let (low, high) = widen(ends(&ys));
+            // Where all is zero, zero is the bottom and not the middle.
+            let (low, high) = match ends(&ys) {
+                (low, high) if low.total_cmp(&high).is_eq() && low.abs() < f64::EPSILON => (0.0, 1.0),
+                ends => widen(ends),
+            };
             let low = low.min(0.0);
             (low, high + (high - low) * 0.08)
         });

@@ -1,6 +1,6 @@
 //! What the command line prints.
 
-use crate::answer::{Answer, n_star_line};
+use crate::answer::{Answer, n_star_line, published};
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
 use crate::doubt::Weight;
@@ -19,8 +19,8 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
             en: format!("{}: {}", title.template(Lang::En), n.en),
             zh: format!("{}：{}", title.template(Lang::Zh), n.zh),
         });
-        if let Some(published) = capacity.published {
-            put(say!(Word::PublishedIs, number(capacity.safety_factor), published));
+        if let Some(said) = published(capacity) {
+            put(said);
         }
         put(Answer::limited(capacity));
         for said in answer.sureness(capacity) {

@@ -10,6 +10,7 @@ words! {
     ShortCalls: "Short calls (Tape-A)", "短通话（Tape-A）";
     LongCalls: "Long calls (Tape-B)", "长通话（Tape-B）";
     PublishedIs: "{0} x N* = {1} concurrent calls may be published as capacity", "{0} x N* = {1} 路，可作为容量对外发布";
+    PublishedCapped: "No more than {0} concurrent calls may be published as capacity: above, words get worse", "可对外发布的容量不超过 {0} 路：再多错误率就变差";
     NotMeasured: "This run has no ladder: N* was not measured", "本次运行没有阶梯：未测得 N*";
     NotMeasuredLong: "Not measured in this run: `tc03b` plays the tape with long calls", "本次运行未测：用 `tc03b` 播放长通话带";
     NotStated: "Not stated: the records of this run contradict each other or are damaged", "不给出数字：本次运行的记录互相矛盾或已损坏";
@@ -331,7 +332,7 @@ words! {
     VerdictStep: "steps, no leak", "台阶，非泄漏";
     PeriodCaption: "Over time", "随时间";
     HeadFromHour: "From h", "起始 h";
-    FaultCaption: "Errored / all calls; seconds count from the fault", "出错 / 全部通数；秒数自故障起算";
+    FaultCaption: "Errored / all calls; seconds count from the fault. Near N* the instances that are left cannot keep up, and need not", "出错 / 全部通数；秒数自故障起算。接近 N* 时剩下的实例跟不上，也不要求跟上";
     HeadShare: "Share of N*", "占 N*";
     HeadFault: "Fault", "故障";
     HeadInstance: "Instance", "实例";

@@ -70,7 +70,7 @@ fn restored(lean: &Histogram, bounds: &[f64]) -> Option<Histogram> {
     let mut counts = Vec::with_capacity(bounds.len() + 1);
     let mut count = 0.0;
     for bound in bounds {
-        if let Some((_, own)) = kept.next_if(|(own, _)| own.total_cmp(&bound).is_eq()) {
+        if let Some((_, own)) = kept.next_if(|(own, _)| own.total_cmp(bound).is_eq()) {
             count = *own;
         }
         counts.push(count);

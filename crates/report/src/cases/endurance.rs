@@ -40,9 +40,11 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
             ]
         })
         .collect();
-    let periods = array(answer, "soak.periods").iter().map(|p| {
+    let periods = array(answer, "soak.periods");
+    let begin_s = periods.first().and_then(|p| at(p, "from_s")).unwrap_or(0.0);
+    let periods = periods.iter().map(|p| {
         vec![
-            cell(at(p, "from_s").map(|s| s / 3600.0)),
+            cell(at(p, "from_s").map(|s| (s - begin_s) / 3600.0)),
             cell(at(p, "calls")),
             cell(at(p, "errors")),
             cell(at(p, "ttft_p95_s")),

@@ -53,7 +53,7 @@ impl Writer<'_> {
                         Word::HeadStep, Word::HeadStreams, Word::HeadVerdict, Word::HeadReason, Word::HeadTtft, Word::HeadRtf,
                         Word::HeadFinal, Word::HeadKv, Word::HeadPreempted, Word::HeadErrors, Word::HeadCalls,
                         Word::HeadGoodput, Word::HeadGpu, Word::HeadVram,
-                    ] { (self.heading(&word.said())) }
+                    ] { (self.heading(&word.said(), matches!(word, Word::HeadVerdict | Word::HeadReason))) }
                 } }
                 tbody { @for step in steps { (self.ladder_row(step)) } }
             } }
