@@ -115,7 +115,9 @@ async def short(balancer):
 
 
 def kill(name):
-    os.kill(int((WORK / f"{name}.pid").read_text()), signal.SIGKILL)
+    file = WORK / f"{name}.pid"
+    os.kill(int(file.read_text()), signal.SIGKILL)
+    file.unlink()  # soon it is somebody else's number
     return time.monotonic()
 
 

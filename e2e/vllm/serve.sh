@@ -35,9 +35,9 @@ vllm_wait() { # name, port
 vllm_stop() { # name
   local pid
   pid=$(cat "$work/$1.pid" 2>/dev/null) || return 0
-  kill -TERM "$pid" 2>/dev/null || true
-  for _ in $(seq 40); do kill -0 "$pid" 2>/dev/null || break; sleep 0.5; done
-  # The engine is a process of its own in the same session.
-  kill -KILL -- "-$pid" 2>/dev/null || true
   rm -f "$work/$1.pid"
+  # The engine is a process of its own in the same group. A number may be somebody else's by now: a name is asked for too.
+  pkill -TERM -g "$pid" -f 'vllm serve' || true
+  for _ in $(seq 40); do pgrep -g "$pid" -f -i vllm >/dev/null || return 0; sleep 0.5; done
+  pkill -KILL -g "$pid" -f -i vllm || true
 }
