@@ -28,13 +28,16 @@ pub struct Diagnosis<'a> {
     pub findings: Vec<Finding>,
 }
 
-/// Looks into every tier of the ladder that does not pass (and into failing steps of other cases).
+/// Looks into every tier of the ladder that does not pass, then into failing steps of other cases.
 #[must_use]
 pub fn diagnose(run: &Run) -> Vec<Diagnosis<'_>> {
     let ladder = run.ladder();
     let calm = calmest(&ladder);
-    let failing = run.steps.iter().filter(|s| !s.partial && s.report.verdict == Verdict::Fail);
+    let mut failing: Vec<&Step> =
+        run.steps.iter().filter(|s| !s.partial && s.report.verdict == Verdict::Fail).collect();
+    failing.sort_by_key(|s| !s.of_ladder());
     failing
+        .into_iter()
         .filter_map(|step| {
             let calm = calm.or_else(|| lowest(run)).filter(|c| c.name != step.name)?;
             let (parts, grew) = growth(calm, step);
