@@ -8,12 +8,12 @@ use clap::{Parser, ValueEnum};
 use tapedeck_cases::campaign::plan::Length;
 use tapedeck_cases::campaign::{self, Answer, Part, Plan, Policies, Policy};
 use tapedeck_cases::reel::load;
-use tapedeck_cases::{Config, Decision, Role};
+use tapedeck_cases::{Config, Role};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::Console;
-use screen::Screen;
+use crate::console::{Console, go_on};
+use screen::{Screen, word};
 
 /// Play the whole plan: single stream, memory, ladder, long calls, repetition, words, soak, faults, topologies.
 #[derive(Debug, Parser)]
@@ -21,7 +21,7 @@ use screen::Screen;
     name = "campaign",
     version,
     after_help = "Examples:\n  campaign --config site.toml --dry-run\n  campaign --config site.toml --on-drift rerun\n  \
-                  campaign --config site.toml --resume\n  campaign --rehearse\n\n\
+                  campaign --config site.toml --into results/campaign-20260101T080000Z\n  campaign --rehearse\n\n\
                   Exit codes: 0 every answer is good, 1 an answer is no, 2 usage or config, 3 environment, 4 an answer is \
                   not decidable or a decision is waited for, 130 interrupted."
 )]
@@ -187,12 +187,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![String::new(), format!("Campaign{simulated}")];
     for part in &answer.parts {
-        let decision = match part.decision {
-            Some(Decision::Yes) => "good",
-            Some(Decision::No) => "no",
-            Some(Decision::Undecidable) => "open",
-            None => "-",
-        };
+        let decision = word(part.decision);
         lines.push(format!(
             "{:<6} {decision:<5} {:>6}  {:<20} {}",
             part.part.name(),
@@ -206,9 +201,10 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     }
     let run = answer.run.display();
     if answer.interrupted {
-        lines.push(format!("Interrupted: go on with --resume {run}"));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(&answer.run)));
     } else if let Some(why) = &answer.stopped {
         lines.push(format!("Stopped: {why}"));
+        lines.push(format!("Go on with: {} and one of these flags", go_on(&answer.run)));
     } else {
         lines.push(format!("Make the deliverables with: tape-report {run}"));
     }

@@ -247,17 +247,27 @@ fn newest(root: &Path, case: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Refuses a case that needs N* before anything is made where it cannot have one.
-///
-/// # Errors
-/// [`Failure::Usage`], naming what to do.
-pub fn need_n_star(given: Option<u32>, common: &Common, case: &str) -> Result<(), Failure> {
-    if given.is_some() || common.has_run() {
-        return Ok(());
+/// The flag of the cases whose loads follow from N*.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct NStarFlag {
+    /// N*, where the run directory holds none
+    #[arg(long, value_name = "N")]
+    pub n_star: Option<u32>,
+}
+
+impl NStarFlag {
+    /// N* as far as the flag gives it. Refuses before anything is made where the case cannot have one.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`], naming what to do.
+    pub fn given(self, common: &Common, case: &str) -> Result<Option<u32>, Failure> {
+        match self.n_star {
+            None if !common.has_run() => Err(Failure::Usage(format!(
+                "{case} needs N*: climb a ladder with `tc03` and name its folder with --into RUN_DIR, or give --n-star N"
+            ))),
+            given => Ok(given),
+        }
     }
-    Err(Failure::Usage(format!(
-        "{case} needs N*: climb a ladder with `tc03` and name its folder with --into RUN_DIR, or give --n-star N"
-    )))
 }
 
 /// Prints a failure on standard error and turns the result into the process's exit code.

@@ -24,6 +24,7 @@ enum Show {
 #[derive(Debug)]
 pub struct Console {
     show: Show,
+    terminal: bool,
     out: Mutex<Vec<u8>>,
 }
 
@@ -35,7 +36,8 @@ impl Console {
             (true, _) => Show::Json,
             (_, true) => Show::Nothing,
             _ if std::io::stderr().is_terminal() => {
-                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
+                // Not drawn before there is a step to draw: a campaign has a screen of its own.
+                let bar = ProgressBar::hidden();
                 let template = "{spinner} {prefix} [{bar:24}] {pos}/{len} calls  {msg}";
                 if let Ok(style) = ProgressStyle::with_template(template) {
                     bar.set_style(style.progress_chars("=> "));
@@ -44,7 +46,7 @@ impl Console {
             }
             _ => Show::Table(ProgressBar::hidden()),
         };
-        Self { show, out: Mutex::default() }
+        Self { show, terminal: std::io::stderr().is_terminal(), out: Mutex::default() }
     }
 
     /// Prints a line on standard output, above the bar.
@@ -135,6 +137,9 @@ impl Console {
                 self.line(&format!("Writing this {what} to {path}"));
             }
             Progress::StepBegins { step, counted_calls, expected_s, .. } => {
+                if self.terminal && bar.is_hidden() {
+                    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+                }
                 bar.reset();
                 bar.set_prefix((*step).to_string());
                 bar.set_length(*counted_calls);
@@ -167,6 +172,7 @@ impl Console {
             Progress::StepDone { report, .. } => self.line(&row(report)),
             Progress::Note { text } => self.line(&format!("note: {text}")),
             Progress::Part { part, title, .. } => self.line(&format!("{part}: {title}")),
+            Progress::PartDone { part, sentence, .. } => self.line(&format!("{part}: {sentence}")),
         }
     }
 }
@@ -181,13 +187,46 @@ impl Observer for Console {
     }
 }
 
+/// The command that goes on with a run: this one, with `--into` and the run's folder.
+#[must_use]
+pub fn go_on(run: &Path) -> String {
+    let args = std::env::args_os().map(|a| a.to_string_lossy().into_owned());
+    going_on(args, &run.display().to_string())
+}
+
+/// These arguments without what says where the run is, and with where it is now. Unlike `--resume`, `--into` also goes
+/// on with a case that was played into another one's run.
+fn going_on(args: impl IntoIterator<Item = String>, run: &str) -> String {
+    let mut command: Vec<String> = Vec::new();
+    let mut args = args.into_iter().peekable();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--into" | "--resume" => {
+                args.next_if(|value| !value.starts_with('-'));
+            }
+            other if other.starts_with("--into=") || other.starts_with("--resume=") => {}
+            _ => command.push(quoted(&arg)),
+        }
+    }
+    command.extend(["--into".into(), quoted(run)]);
+    command.join(" ")
+}
+
+/// An argument as a shell reads it back.
+fn quoted(arg: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !arg.is_empty() && arg.chars().all(plain) {
+        true => arg.to_string(),
+        false => format!("'{}'", arg.replace('\'', r"'\''")),
+    }
+}
+
 /// How every case ends: what its decision is, whether it is simulated, how to go on, where the evidence is.
 #[must_use]
 pub fn last_lines(decision: Decision, simulated: bool, interrupted: bool, run: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     if interrupted {
-        // The run may be another case's, which `--resume` would refuse.
-        lines.push(format!("Interrupted: go on with --into {}", run.display()));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(run)));
     } else {
         lines.push(match decision {
             Decision::Yes => "Answer: yes".into(),
@@ -243,5 +282,20 @@ fn broke(result: &LimitResult) -> String {
         (Limit::Preemption, Some(n)) => format!("{n:.0} preemptions"),
         (_, Some(value)) => format!("{} {value:.3} > {threshold}", limit.name()),
         (_, None) => limit.name().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_goes_on_is_the_one_that_was_typed() {
+        let on = |typed: &str| going_on(typed.split('|').map(String::from), "results/my run");
+        assert_eq!(on("tc05|--rehearse|--n-star|39"), "tc05 --rehearse --n-star 39 --into 'results/my run'");
+        for typed in ["tc03|--resume|--seed|2", "tc03|--resume|old|--seed|2", "tc03|--into=old|--seed|2"] {
+            assert_eq!(on(typed), "tc03 --seed 2 --into 'results/my run'", "{typed}");
+        }
+        assert_eq!(on("tc03|it's"), r"tc03 'it'\''s' --into 'results/my run'");
     }
 }

@@ -11,7 +11,7 @@ use tapedeck_load::arrivals::{Law, Lengths, Lines};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::Console;
+use crate::console::{Console, go_on};
 
 /// Let callers come when they come, and hold blocking and waiting against Erlang B and C.
 #[derive(Debug, Parser)]
@@ -296,7 +296,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         lines.push("Simulated: measured on the built-in engine, not on your servers".into());
     }
     if answer.interrupted {
-        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(&answer.run)));
     }
     lines.push(format!("Evidence: {}", answer.run.display()));
     lines

@@ -9,7 +9,7 @@ use tapedeck_cases::{Config, Role};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::Console;
+use crate::console::{Console, go_on};
 
 /// Climb a ladder of concurrent calls and find N*, the most that meet every limit.
 #[derive(Debug, Parser)]
@@ -151,7 +151,7 @@ fn ceilings(answer: &Answer) -> Vec<String> {
     }
     lines.push("RTF here: (final - session ready) / audio of a call".into());
     if answer.interrupted {
-        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(&answer.run)));
     }
     lines.push(format!("Evidence: {}", answer.run.display()));
     lines
@@ -207,7 +207,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         lines.push("Simulated: measured on the built-in engine, not on your servers".into());
     }
     if answer.interrupted {
-        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(&answer.run)));
     }
     lines.push(format!("Evidence: {}", answer.run.display()));
     lines

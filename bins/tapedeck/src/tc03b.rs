@@ -5,7 +5,7 @@ use tapedeck_cases::Role;
 use tapedeck_cases::tc03b::{self, Answer};
 use tapedeck_record::ExitCode;
 
-use crate::common::{Common, Failure, need_n_star};
+use crate::common::{Common, Failure, NStarFlag};
 use crate::console::last_lines;
 
 /// Play Tape-B at shares of N*: does N* hold with long calls, and if not, what does?
@@ -18,9 +18,9 @@ use crate::console::last_lines;
                   4 not decidable, 130 interrupted."
 )]
 pub struct Cli {
-    /// N*, where the run directory holds none
-    #[arg(long, value_name = "N")]
-    pub n_star: Option<u32>,
+    /// N*, where the run directory holds none.
+    #[command(flatten)]
+    pub n_star: NStarFlag,
     /// What every case understands.
     #[command(flatten)]
     pub common: Common,
@@ -31,13 +31,13 @@ pub struct Cli {
 /// # Errors
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
-    need_n_star(cli.n_star, &cli.common, "tc03b")?;
+    let n_star = cli.n_star.given(&cli.common, "tc03b")?;
     let config = cli.common.config()?;
     config.check()?;
     let (answer, console) =
         cli.common.carry_out(config, "tc03b", &[Role::B], async |world, dir, console| {
             console.head(&world.config.slo);
-            tc03b::run(world, dir, console, cli.n_star).await
+            tc03b::run(world, dir, console, n_star).await
         })?;
     console.conclude("tc03b", &answer, summary);
     Ok(answer.decision.exit_code(answer.interrupted))

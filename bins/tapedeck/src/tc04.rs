@@ -5,7 +5,7 @@ use tapedeck_cases::Role;
 use tapedeck_cases::tc04::{self, Answer, QualityPoint, Rise};
 use tapedeck_record::ExitCode;
 
-use crate::common::{Common, Failure, need_n_star};
+use crate::common::{Common, Failure, NStarFlag};
 use crate::console::last_lines;
 
 /// Count word errors alone and under load: do more streams cost accuracy?
@@ -18,9 +18,9 @@ use crate::console::last_lines;
                   2 usage or config, 3 environment, 4 not decidable, 130 interrupted."
 )]
 pub struct Cli {
-    /// N*, where the run directory holds none
-    #[arg(long, value_name = "N")]
-    pub n_star: Option<u32>,
+    /// N*, where the run directory holds none.
+    #[command(flatten)]
+    pub n_star: NStarFlag,
     /// What every case understands.
     #[command(flatten)]
     pub common: Common,
@@ -31,13 +31,13 @@ pub struct Cli {
 /// # Errors
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
-    need_n_star(cli.n_star, &cli.common, "tc04")?;
+    let n_star = cli.n_star.given(&cli.common, "tc04")?;
     let config = cli.common.config()?;
     config.check()?;
     let (answer, console) =
         cli.common.carry_out(config, "tc04", &[Role::Labelled], async |world, dir, console| {
             console.head(&world.config.slo);
-            tc04::run(world, dir, console, cli.n_star).await
+            tc04::run(world, dir, console, n_star).await
         })?;
     console.conclude("tc04", &answer, summary);
     Ok(answer.decision.exit_code(answer.interrupted))
@@ -75,14 +75,17 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         "A rise is paired by call, with the 95 % interval of a bootstrap by call; below about 20 calls it is a guide"
             .into(),
     );
-    if let Some(clean) = answer.clean_up_to {
-        lines.push(format!(
-            "Alarm: beyond {} points; clean up to {clean} streams, so {} may be published",
-            answer.limit_points, answer.published
-        ));
+    if answer.clean_up_to.is_some() {
+        let published = answer.published;
+        lines.push(format!("{}; {published} streams may be published", capitalised(&answer.sentence())));
     }
     lines.extend(last_lines(answer.decision, answer.simulated, answer.interrupted, &answer.run));
     lines
+}
+
+fn capitalised(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
 }
 
 fn point(p: &QualityPoint) -> String {
@@ -92,10 +95,11 @@ fn point(p: &QualityPoint) -> String {
             |r| format!("{:+.2} ({:+.2} to {:+.2}, {})", r.points, r.low, r.high, r.calls),
         )
     };
-    let alarm = match (p.alarm, p.sure) {
-        (true, true) => "  ALARM",
-        (true, false) => "  ALARM*",
-        (false, _) => "",
+    let alarm = match (p.alarm, p.sure, p.open) {
+        (true, true, _) => "  ALARM",
+        (true, false, _) => "  ALARM*",
+        (false, _, true) => "  open",
+        (false, _, false) => "",
     };
     format!(
         "{:>7} {:>9} {:>8}  {:<26}  {:<26}  {:>4}{alarm}",

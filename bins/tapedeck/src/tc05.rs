@@ -4,7 +4,8 @@ use clap::Parser;
 use tapedeck_cases::tc05::{self, Answer, Soak};
 use tapedeck_record::ExitCode;
 
-use crate::common::{Common, Failure};
+use crate::common::{Common, Failure, NStarFlag};
+use crate::console::go_on;
 
 /// Soak: restart, play 0.8 N* for hours, and look for leaks, creeping latencies, errors and vanished instances.
 #[derive(Debug, Parser)]
@@ -16,9 +17,9 @@ use crate::common::{Common, Failure};
                   3 environment, 4 something could not be told, 130 interrupted."
 )]
 pub struct Cli {
-    /// N*, where the run directory holds none
-    #[arg(long, value_name = "N")]
-    pub n_star: Option<u32>,
+    /// N*, where the run directory holds none.
+    #[command(flatten)]
+    pub n_star: NStarFlag,
     /// N* with long calls, where the run directory holds none
     #[arg(long, value_name = "N")]
     pub n_star_b: Option<u32>,
@@ -35,6 +36,7 @@ pub struct Cli {
 /// # Errors
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    let n_star = cli.n_star.given(&cli.common, "tc05")?;
     let mut config = cli.common.config()?;
     if let Some(hours) = cli.hours {
         config.soak.hours = hours;
@@ -43,7 +45,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let needs = tc05::needs(&config);
     let (answer, console) = cli.common.carry_out(config, "tc05", &needs, async |world, dir, console| {
         console.head(&world.config.slo);
-        tc05::run(world, dir, cli.n_star, cli.n_star_b, console).await
+        tc05::run(world, dir, n_star, cli.n_star_b, console).await
     })?;
     console.conclude("tc05", &answer, summary);
     Ok(answer.exit_code())
@@ -64,7 +66,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         lines.extend(told(soak));
     }
     if answer.interrupted {
-        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(&answer.run)));
     }
     lines.push(format!("Evidence: {}", answer.run.display()));
     lines

@@ -4,7 +4,8 @@ use clap::{Parser, ValueEnum};
 use tapedeck_cases::tc06::{self, Answer, Fault};
 use tapedeck_record::ExitCode;
 
-use crate::common::{Common, Failure};
+use crate::common::{Common, Failure, NStarFlag};
+use crate::console::go_on;
 
 /// Kill an instance under load, bring it back, and tell what the others, the balancer and the callers made of it.
 #[derive(Debug, Parser)]
@@ -17,9 +18,9 @@ use crate::common::{Common, Failure};
                   2 usage or config, 3 environment, 4 not decidable, 130 interrupted."
 )]
 pub struct Cli {
-    /// N*, where the run directory holds none
-    #[arg(long, value_name = "N")]
-    pub n_star: Option<u32>,
+    /// N*, where the run directory holds none.
+    #[command(flatten)]
+    pub n_star: NStarFlag,
     /// What is done
     #[arg(long, value_enum, default_value_t = Kind::Kill)]
     pub fault: Kind,
@@ -60,6 +61,7 @@ impl From<Kind> for Fault {
 /// # Errors
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    let n_star = cli.n_star.given(&cli.common, "tc06")?;
     let mut config = cli.common.config()?;
     if cli.instance.is_some() {
         config.fault.instance.clone_from(&cli.instance);
@@ -69,7 +71,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     }
     config.check()?;
     let (answer, console) = cli.common.carry_out(config, "tc06", &[], async |world, dir, console| {
-        tc06::run(world, dir, cli.n_star, cli.fault.into(), console).await
+        tc06::run(world, dir, n_star, cli.fault.into(), console).await
     })?;
     console.conclude("tc06", &answer, summary);
     Ok(answer.exit_code())
@@ -109,7 +111,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     lines.extend(answer.complaints.iter().map(|c| format!("  - {c}")));
     lines.extend(answer.unknown.iter().map(|c| format!("  - not known: {c}")));
     if answer.interrupted {
-        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(&answer.run)));
     }
     lines.push(format!("Evidence: {}", answer.run.display()));
     lines

@@ -4,7 +4,8 @@ use clap::Parser;
 use tapedeck_cases::tc07::{self, Answer, Candidate};
 use tapedeck_record::ExitCode;
 
-use crate::common::{Common, Failure};
+use crate::common::{Common, Failure, NStarFlag};
+use crate::console::go_on;
 
 /// Compare ways to cut the GPUs into instances: the same load on each, and N* by three tiers.
 #[derive(Debug, Parser)]
@@ -16,9 +17,9 @@ use crate::common::{Common, Failure};
                   4 not decidable, 130 interrupted."
 )]
 pub struct Cli {
-    /// N* of the first topology, where the run directory holds none
-    #[arg(long, value_name = "N")]
-    pub n_star: Option<u32>,
+    /// N* of the first topology, where the run directory holds none.
+    #[command(flatten)]
+    pub n_star: NStarFlag,
     /// What every case understands.
     #[command(flatten)]
     pub common: Common,
@@ -29,11 +30,12 @@ pub struct Cli {
 /// # Errors
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    let n_star = cli.n_star.given(&cli.common, "tc07")?;
     let config = cli.common.config()?;
     config.check()?;
     let (answer, console) = cli.common.carry_out(config, "tc07", &[], async |world, dir, console| {
         console.head(&world.config.slo);
-        tc07::run(world, dir, cli.n_star, console).await
+        tc07::run(world, dir, n_star, console).await
     })?;
     console.conclude("tc07", &answer, summary);
     Ok(answer.exit_code())
@@ -56,7 +58,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         None => lines.push(format!("No recommendation: {}", answer.why)),
     }
     if answer.interrupted {
-        lines.push(format!("Interrupted: go on with --resume {}", answer.run.display()));
+        lines.push(format!("Interrupted: go on with `{}`", go_on(&answer.run)));
     }
     lines.push(format!("Evidence: {}", answer.run.display()));
     lines

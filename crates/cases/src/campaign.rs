@@ -256,13 +256,15 @@ impl Campaign<'_> {
             self.fresh().await?;
         }
         for (i, part) in Part::ALL.into_iter().enumerate() {
-            self.tell(part, i + 1);
-            if self.answer.done(part).is_none() {
+            let resumed = self.answer.done(part).is_some();
+            if !resumed {
+                self.begins(part, i + 1);
                 if !self.part(part).await? {
                     return Ok(());
                 }
                 self.keep()?;
             }
+            self.ended(part, i + 1, resumed);
             // Asked again when a campaign goes on that stopped here, perhaps with another policy.
             if !self.consequence(part).await? {
                 return Ok(());
@@ -300,7 +302,6 @@ impl Campaign<'_> {
             Err(e) if e.exit_code() == ExitCode::Usage => (None, e.to_string()),
             Err(e) => return Err(e),
         };
-        self.say(&format!("{}: {sentence}", part.name()));
         let seconds = self.world.now_s() - from_s;
         self.answer.parts.push(PartDone { part, decision, sentence, seconds });
         Ok(true)
@@ -338,12 +339,7 @@ impl Campaign<'_> {
             }
             Part::Tc04 => {
                 let a = tc04::run(world, dir, watch, n_star).await?;
-                let said = match a.clean_up_to {
-                    Some(0) => "words suffer at every load that was played".into(),
-                    Some(n) => format!("words suffer above {n} streams"),
-                    None => "words do not suffer from load".into(),
-                };
-                (a.decision, said, a.interrupted)
+                (a.decision, a.sentence(), a.interrupted)
             }
             Part::Tc05 => {
                 let a = tc05::run(world, dir, n_star, None, watch).await?;
@@ -395,9 +391,8 @@ impl Campaign<'_> {
                 Ok(true)
             }
             Policy::Ask => {
-                let path = self.dir.path().display().to_string();
                 self.answer.stopped = Some(format!(
-                    "{why}; go on with `campaign --resume {path} {flag} rerun` to climb the ladder anew, or `{flag} accept`"
+                    "{why}; {flag} rerun climbs the ladder anew, {flag} accept notes it and goes on"
                 ));
                 self.keep()?;
                 Ok(false)
@@ -461,7 +456,7 @@ impl Campaign<'_> {
     }
 
     /// Tells whoever watches which part begins, and how much is left.
-    fn tell(&self, part: Part, number: usize) {
+    fn begins(&self, part: Part, number: usize) {
         let plan = Plan::of(self.world, self.answer.n_star);
         let left = plan.parts.iter().filter(|p| self.answer.done(p.part).is_none());
         self.watch.on(&Progress::Part {
@@ -469,10 +464,24 @@ impl Campaign<'_> {
             title: part.title(),
             number,
             of: Part::ALL.len(),
-            done: self.answer.done(part).map(|d| d.sentence.as_str()),
             expected_s: plan.parts.iter().find(|p| p.part == part).map_or(0.0, |p| p.seconds),
             remaining_s: left.map(|p| p.seconds).sum(),
         });
+    }
+
+    /// Tells how a part ended.
+    fn ended(&self, part: Part, number: usize, resumed: bool) {
+        if let Some(done) = self.answer.done(part) {
+            self.watch.on(&Progress::PartDone {
+                part: part.name(),
+                title: part.title(),
+                number,
+                of: Part::ALL.len(),
+                decision: done.decision,
+                sentence: &done.sentence,
+                resumed,
+            });
+        }
     }
 }
 

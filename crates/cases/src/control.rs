@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_fleet::{
-    Action, Commands, Control, ControlError, Instance, Output, ShellControl, WaitRules, wait_healthy,
+    Action, Commands, Control, ControlError, Instance, Output, ShellControl, WaitRules, last_words,
+    wait_healthy,
 };
 use tapedeck_rundir::RunDir;
 
@@ -197,6 +198,26 @@ pub(crate) async fn recover(
         watch.on(&Progress::Note { text: &text });
     }
     Ok(())
+}
+
+/// What the log of an instance that went down says of its death, where the config gives a command for the log; all of it
+/// is kept in the run directory.
+///
+/// # Errors
+/// Whatever the run directory refuses.
+pub(crate) async fn post_mortem(
+    world: &World,
+    dir: &mut RunDir,
+    step: &str,
+    instance: &str,
+) -> Result<Option<String>, CaseError> {
+    if !world.control.can(instance, Action::Log) {
+        return Ok(None);
+    }
+    let Ok(Output { stdout, stderr }) = act(world, dir, step, instance, Action::Log).await? else {
+        return Ok(None);
+    };
+    Ok(last_words(&format!("{stdout}\n{stderr}")).map(|words| words.sentence()))
 }
 
 fn names(instances: &[Instance]) -> String {

@@ -100,7 +100,7 @@ pub enum CaseError {
     },
     /// An instance went down, and did so again when the tier was repeated.
     #[error(
-        "an instance went down twice in the same step: {why}; the earlier steps are kept, go on with --resume"
+        "an instance went down twice in the same step: {why}; the earlier steps are kept, go on with --into and the folder of the run"
     )]
     InstanceDown {
         /// Which, and how it showed.

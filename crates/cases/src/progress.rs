@@ -3,6 +3,8 @@
 use serde::Serialize;
 use tapedeck_slo::TierReport;
 
+use crate::decision::Decision;
+
 /// Part of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -85,12 +87,27 @@ pub enum Progress<'a> {
         number: usize,
         /// How many parts there are.
         of: usize,
-        /// Its answer, where it was played before.
-        done: Option<&'a str>,
         /// About how long it takes, seconds.
         expected_s: f64,
         /// About how long everything takes from here on, this part included, seconds.
         remaining_s: f64,
+    },
+    /// A part of a campaign has its answer.
+    PartDone {
+        /// The case.
+        part: &'a str,
+        /// What it is, in a few words.
+        title: &'a str,
+        /// Its place among the parts, from 1.
+        number: usize,
+        /// How many parts there are.
+        of: usize,
+        /// The answer; empty where the part was left out.
+        decision: Option<Decision>,
+        /// The answer in one plain sentence, or why it was left out.
+        sentence: &'a str,
+        /// Whether it was played before, and taken over from the run.
+        resumed: bool,
     },
     /// A sentence for the reader.
     Note {

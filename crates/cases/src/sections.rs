@@ -57,13 +57,15 @@ pub struct QualityConfig {
     pub shares: Vec<f64>,
     /// Loops of the labelled tape that the single stream plays for the baseline.
     pub baseline_loops: u32,
+    /// Loops that every stream plays at each load.
+    pub loops: u32,
     /// Draws of the bootstrap by call.
     pub draws: u32,
 }
 
 impl Default for QualityConfig {
     fn default() -> Self {
-        Self { shares: vec![0.5, 0.8, 1.0], baseline_loops: 1, draws: 2000 }
+        Self { shares: vec![0.5, 0.8, 1.0], baseline_loops: 1, loops: 1, draws: 2000 }
     }
 }
 

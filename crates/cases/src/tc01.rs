@@ -13,6 +13,7 @@ use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Limits, TtftBasis};
 use tapedeck_stats::percentile;
+use tapedeck_wer::Counts;
 
 use crate::content::Content;
 use crate::decision::Decision;
@@ -316,15 +317,15 @@ impl Few {
 impl Rate {
     /// Errors of several calls over the tokens of their references; nothing where there are none.
     pub(crate) fn of(counts: impl Iterator<Item = WordCounts>) -> Option<Self> {
-        let (mut errors, mut ref_tokens, mut calls) = (0_u64, 0_u64, 0_u64);
-        for c in counts {
-            errors += u64::from(c.errors());
-            ref_tokens += u64::from(c.ref_tokens);
-            calls += 1;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "words of a few calls")]
-        let rate = errors as f64 / ref_tokens as f64;
-        (ref_tokens > 0).then_some(Self { rate, errors, ref_tokens, calls })
+        let (pooled, calls) =
+            counts.fold((Counts::default(), 0), |(sum, n), c| (sum + Counts::from(c), n + 1));
+        Self::pooled(pooled, calls)
+    }
+
+    /// The same of counts that are pooled already, of so many calls.
+    pub(crate) fn pooled(counts: Counts, calls: u64) -> Option<Self> {
+        let rate = counts.rate().filter(|_| counts.ref_tokens > 0)?;
+        Some(Self { rate, errors: counts.errors(), ref_tokens: counts.ref_tokens, calls })
     }
 }
 

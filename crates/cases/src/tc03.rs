@@ -105,12 +105,15 @@ impl Answer {
 /// A failed preflight, an instance that went down twice in the same tier, a run directory that cannot be written.
 pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Result<Answer, CaseError> {
     environment::record(world, dir).await?;
-    let mut ladder = Ladder { steps: Steps::new(world, dir, watch), tiers: Vec::new() };
+    let mut ladder = Ladder { steps: Steps::new(world, dir, watch), tiers: Vec::new(), names: Vec::new() };
     ladder.climb().await?;
     ladder.refine().await?;
-    let Ladder { mut tiers, steps: Steps { interrupted, .. } } = ladder;
+    let Ladder { mut tiers, names, steps: Steps { interrupted, .. } } = ladder;
     // All tests of stationarity are known by now, so that they can share their error rate as they should.
     settle(&mut tiers, &world.config.slo);
+    if !interrupted {
+        dir.revise(names.iter().map(String::as_str).zip(&tiers))?;
+    }
     let offline = offline(world, dir, &tiers)?;
     let answer = Answer {
         capacity: capacity(&tiers, &world.config.slo),
@@ -136,6 +139,8 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
 struct Ladder<'a> {
     steps: Steps<'a>,
     tiers: Vec<TierReport>,
+    /// The step of each tier.
+    names: Vec<String>,
 }
 
 impl Ladder<'_> {
@@ -217,6 +222,7 @@ impl Ladder<'_> {
                     ));
                 }
                 self.tiers.push(report);
+                self.names.push(point.step);
                 return Ok(());
             }
             loops *= 2;

@@ -1,13 +1,14 @@
 //! TC-04: words under load. Do more streams cost accuracy?
 
-use std::collections::BTreeMap;
+mod rise;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_record::{CallRecord, Outcome, OutcomeClass, WordCounts};
+use tapedeck_record::{CallRecord, Outcome, WordCounts};
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{QualityBaseline, TierReport, Verdict};
-use tapedeck_wer::{Counts, Resampling, paired_difference};
+use tapedeck_slo::{TierReport, Verdict};
+use tapedeck_wer::Resampling;
 
 use crate::content::Content;
 use crate::decision::Decision;
@@ -17,9 +18,10 @@ use crate::point::Point;
 use crate::progress::Observer;
 use crate::reel::Role;
 use crate::steps::Steps;
-use crate::tc01::Rate;
 use crate::world::World;
 use crate::{earlier, environment};
+
+pub use rise::{Finding, Heard, Rates, Rise};
 
 /// The file that the answer is kept in.
 pub const FILE: &str = "tc04.json";
@@ -39,7 +41,7 @@ pub struct Answer {
     pub baseline: Option<Rates>,
     /// The points, by streams.
     pub points: Vec<QualityPoint>,
-    /// The largest point below the first alarm; empty without an alarm, 0 where no point is below it.
+    /// The largest point below the first that alarms or is open; empty where all are clean, 0 where none is below it.
     pub clean_up_to: Option<u32>,
     /// floor(safety factor x N*), not above `clean_up_to`.
     pub published: u32,
@@ -50,17 +52,6 @@ pub struct Answer {
     /// Where everything is written down.
     #[serde(skip)]
     pub run: PathBuf,
-}
-
-/// Error rates of the labelled calls that succeeded. Words: Han characters with English words; finals + tail.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rates {
-    /// Word error rate.
-    pub wer: Option<Rate>,
-    /// Word error rate of the finals alone.
-    pub wer_finals: Option<Rate>,
-    /// Character error rate.
-    pub cer: Option<Rate>,
 }
 
 /// Words at one load.
@@ -84,23 +75,33 @@ pub struct QualityPoint {
     pub lost_calls: u64,
     /// Labelled calls whose last segment was never made final.
     pub tails_lost: u64,
-    /// Whether a rise is beyond the limit.
+    /// Whether a rise is beyond the limit, and there is a rise at all for certain.
     pub alarm: bool,
-    /// Whether the whole interval of such a rise is.
+    /// Whether the whole interval of such a rise is beyond the limit.
     pub sure: bool,
+    /// Whether a rise is beyond the limit by an estimate whose interval reaches 0: too few words to tell.
+    #[serde(default)]
+    pub open: bool,
 }
 
-/// A difference of two pooled rates, call by call.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rise {
-    /// The difference, percentage points.
-    pub points: f64,
-    /// Lower bound of its interval: bootstrap by call, the same calls drawn on both sides.
-    pub low: f64,
-    /// Upper bound.
-    pub high: f64,
-    /// Calls on both sides.
-    pub calls: u64,
+impl Answer {
+    /// The answer in one plain sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let clean = self.clean_up_to.unwrap_or(0);
+        match self.decision {
+            Decision::Yes => "words do not suffer from load".into(),
+            Decision::No if self.points.iter().any(|p| p.alarm && p.streams > clean) => {
+                format!("words suffer above {clean} streams")
+            }
+            _ if self.clean_up_to.is_some() => format!(
+                "above {clean} streams the estimate is beyond {} points and may be chance: more words are needed \
+                 (quality.baseline_loops, or a longer labelled tape)",
+                self.limit_points
+            ),
+            _ => "words could not be compared".into(),
+        }
+    }
 }
 
 /// Plays the labelled tape alone, then among the streams of each load.
@@ -131,21 +132,21 @@ pub async fn run(
     };
     let mut baseline = None;
     let mut points = Vec::new();
-    if let Some(report) = steps.play(&alone).await? {
-        let calls = Calls::of(&steps.dir.calls_of(&alone.step)?, None);
+    if steps.play(&alone).await?.is_some() {
+        let calls = Labelled::of(steps.dir, &alone.step, None)?;
         let mut loads: Vec<u32> =
             config.quality.shares.iter().map(|&s| n_star.share(s, world.instances.len())).collect();
         loads.dedup();
         for streams in loads {
+            let loops = Point::loops(&config.load, streams).max(config.quality.loops);
             let point = Point {
                 content: Content::Labelled,
                 labels: vec!["labelled".into()],
                 points_planned: u32::try_from(config.quality.shares.len()).unwrap_or(u32::MAX),
-                baseline: before(&report),
-                ..Point::new(format!("tc04-N{streams:03}"), streams, Point::loops(&config.load, streams))
+                ..Point::new(format!("tc04-N{streams:03}"), streams, loops)
             };
             let Some(report) = steps.play(&point).await? else { break };
-            let loaded = Calls::of(&steps.dir.calls_of(&point.step)?, Some(labelled.name()));
+            let loaded = Labelled::of(steps.dir, &point.step, Some(labelled.name()))?;
             points.push(quality_point(world, &report, &calls, &loaded));
         }
         baseline = Some(calls.rates());
@@ -171,123 +172,51 @@ pub async fn run(
     Ok(answer)
 }
 
-fn before(report: &TierReport) -> Option<QualityBaseline> {
-    let quality = report.quality.as_ref()?;
-    Some(QualityBaseline { cer: quality.cer.map(|e| e.value), wer: quality.wer.map(|e| e.value) })
+/// The counted calls of the labelled tape in a step, by what is counted in them.
+struct Labelled {
+    calls: Vec<CallRecord>,
+    words: Heard,
+    words_finals: Heard,
+    chars: Heard,
 }
 
-/// The labelled calls of a step, by their index on the tape.
-#[derive(Debug, Default)]
-struct Calls {
-    heard: BTreeMap<u32, Vec<CallRecord>>,
-    lost: BTreeMap<u32, u64>,
-}
-
-impl Calls {
-    /// Those that count, of the tape of this name where tapes are mixed.
-    fn of(calls: &[CallRecord], tape: Option<&str>) -> Self {
-        let mut all = Self::default();
-        for call in calls.iter().filter(|c| c.counted && c.tape.as_deref() == tape) {
-            match call.class {
-                OutcomeClass::Ok | OutcomeClass::Quality if call.words.is_some() => {
-                    all.heard.entry(call.call).or_default().push(call.clone());
-                }
-                OutcomeClass::Error => *all.lost.entry(call.call).or_default() += 1,
-                _ => {}
-            }
-        }
-        all
+impl Labelled {
+    /// Those of the tape of this name where tapes are mixed.
+    fn of(dir: &RunDir, step: &str, tape: Option<&str>) -> Result<Self, CaseError> {
+        let mut calls = dir.calls_of(step)?;
+        calls.retain(|c| c.counted && c.tape.as_deref() == tape);
+        let heard = |counts: fn(&CallRecord) -> Option<WordCounts>| Heard::of(&calls, counts);
+        let (words, words_finals, chars) =
+            (heard(|c| c.words), heard(|c| c.words_finals), heard(|c| c.chars));
+        Ok(Self { calls, words, words_finals, chars })
     }
 
     fn rates(&self) -> Rates {
-        let of = |counts: fn(&CallRecord) -> Option<WordCounts>| {
-            Rate::of(self.heard.values().flatten().filter_map(counts))
-        };
-        Rates { wer: of(|c| c.words), wer_finals: of(|c| c.words_finals), cer: of(|c| c.chars) }
-    }
-
-    /// Errors of a call over all of its repetitions, and how many those are.
-    fn sum(&self, call: u32, counts: fn(&CallRecord) -> Option<WordCounts>) -> Option<(Counts, u64)> {
-        let heard: Vec<Counts> = self.heard.get(&call)?.iter().filter_map(counts).map(whole).collect();
-        (!heard.is_empty()).then(|| (heard.iter().sum(), heard.len() as u64))
+        Rates { wer: self.words.rate(), wer_finals: self.words_finals.rate(), cer: self.chars.rate() }
     }
 }
 
-fn whole(counts: WordCounts) -> Counts {
-    Counts {
-        ref_tokens: counts.ref_tokens.into(),
-        sub: counts.sub.into(),
-        del: counts.del.into(),
-        ins: counts.ins.into(),
-    }
-}
-
-/// So many repetitions of the same counts.
-fn times(counts: Counts, n: u64) -> Counts {
-    Counts {
-        ref_tokens: counts.ref_tokens * n,
-        sub: counts.sub * n,
-        del: counts.del * n,
-        ins: counts.ins * n,
-    }
-}
-
-/// The rise of a rate between two loads, paired by call: over calls heard at both, each with the same weight on both
-/// sides. With `lost`, every repetition that failed counts as all of its tokens deleted.
-fn rise(
-    alone: &Calls,
-    loaded: &Calls,
-    counts: fn(&CallRecord) -> Option<WordCounts>,
-    lost: bool,
-    how: Resampling,
-) -> Option<Rise> {
-    let mut sides = (Vec::new(), Vec::new());
-    for &call in alone.heard.keys() {
-        let Some((before, n_before)) = alone.sum(call, counts) else { continue };
-        let missing = if lost { loaded.lost.get(&call).copied().unwrap_or(0) } else { 0 };
-        let (heard, n_heard) = loaded.sum(call, counts).unwrap_or_default();
-        let n_after = n_heard + missing;
-        if n_after == 0 {
-            continue;
-        }
-        // A repetition of a call has as many tokens on either side: both become n_before x n_after repetitions.
-        let deleted = Counts {
-            ref_tokens: before.ref_tokens * missing,
-            del: before.ref_tokens * missing,
-            ..Counts::default()
-        };
-        sides.0.push(times(before, n_after));
-        sides.1.push(times(heard, n_before) + deleted);
-    }
-    let found = paired_difference(&sides.0, &sides.1, how).ok()?;
-    Some(Rise {
-        points: found.value * 100.0,
-        low: found.low * 100.0,
-        high: found.high * 100.0,
-        calls: sides.0.len() as u64,
-    })
-}
-
-fn quality_point(world: &World, report: &TierReport, alone: &Calls, loaded: &Calls) -> QualityPoint {
+fn quality_point(world: &World, report: &TierReport, alone: &Labelled, loaded: &Labelled) -> QualityPoint {
     let config = &world.config;
     let how = Resampling { draws: config.quality.draws, seed: config.run.seed, level: config.slo.confidence };
-    let wer_rise = rise(alone, loaded, |c| c.words, false, how);
-    let cer_rise = rise(alone, loaded, |c| c.chars, false, how);
-    let limit = config.slo.quality_points + 1e-9;
-    let beyond =
-        |figure: fn(&Rise) -> f64| [&wer_rise, &cer_rise].into_iter().flatten().any(|r| figure(r) > limit);
+    let limit = config.slo.quality_points;
+    let wer_rise = Heard::rise(&alone.words, &loaded.words, how);
+    let cer_rise = Heard::rise(&alone.chars, &loaded.chars, how);
+    let rises = || [&wer_rise, &cer_rise].into_iter().flatten();
+    let worst = rises().map(|r| r.finding(limit)).max();
     let labelled = (0..report.streams).filter(|&k| Content::Labelled.role(k) == Role::Labelled).count();
-    let tails = loaded.heard.values().flatten().filter(|c| c.outcome.outcome == Outcome::TailLost).count();
+    let tails = loaded.calls.iter().filter(|c| c.outcome.outcome == Outcome::TailLost).count();
     QualityPoint {
         streams: report.streams,
         labelled_streams: u32::try_from(labelled).unwrap_or(u32::MAX),
         verdict: report.verdict,
         rates: loaded.rates(),
-        wer_rise_with_lost: rise(alone, loaded, |c| c.words, true, how),
-        lost_calls: loaded.lost.values().sum(),
+        wer_rise_with_lost: Heard::rise_with_lost(&alone.words, &loaded.words, how),
+        lost_calls: loaded.words.lost_calls(),
         tails_lost: tails as u64,
-        alarm: beyond(|r| r.points),
-        sure: beyond(|r| r.low),
+        alarm: worst == Some(Finding::Alarm),
+        sure: rises().any(|r| r.low > limit),
+        open: worst == Some(Finding::Open),
         wer_rise,
         cer_rise,
     }
@@ -297,17 +226,18 @@ fn decide(points: &[QualityPoint]) -> Decision {
     if points.iter().any(|p| p.alarm) {
         return Decision::No;
     }
-    let heard =
-        |p: &QualityPoint| p.wer_rise.is_some() && !matches!(p.verdict, Verdict::Invalid | Verdict::Unknown);
-    match !points.is_empty() && points.iter().all(heard) {
+    let told = |p: &QualityPoint| {
+        !p.open && p.wer_rise.is_some() && !matches!(p.verdict, Verdict::Invalid | Verdict::Unknown)
+    };
+    match !points.is_empty() && points.iter().all(told) {
         true => Decision::Yes,
         false => Decision::Undecidable,
     }
 }
 
-/// The largest point below the first alarm, where there is an alarm at all.
+/// The largest point below the first that is not clean, where there is such a one at all.
 fn clean_up_to(points: &[QualityPoint]) -> Option<u32> {
-    let first = points.iter().filter(|p| p.alarm).map(|p| p.streams).min()?;
+    let first = points.iter().filter(|p| p.alarm || p.open).map(|p| p.streams).min()?;
     Some(points.iter().map(|p| p.streams).filter(|&n| n < first).max().unwrap_or(0))
 }
 
@@ -321,64 +251,9 @@ fn published(factor: f64, n_star: u32, clean_up_to: Option<u32>) -> u32 {
 mod tests {
     use super::*;
 
-    fn counts(ref_tokens: u32, sub: u32) -> WordCounts {
-        WordCounts { ref_tokens, sub, ..WordCounts::default() }
-    }
-
-    /// Calls with so many errors of 100 tokens each.
-    fn calls(errors: &[(u32, u32)]) -> Calls {
-        let mut all = Calls::default();
-        for &(call, sub) in errors {
-            all.heard.entry(call).or_default().push(record(call, counts(100, sub)));
-        }
-        all
-    }
-
-    fn record(call: u32, words: WordCounts) -> CallRecord {
-        serde_json::from_value(serde_json::json!({
-            "stream": 0, "seq": 0, "call": call, "bucket_s": 30, "counted": true, "start_s": 0.0, "done_s": 1.0,
-            "audio_s": 1.0, "outcome": "ok", "class": "ok", "messages": 1, "violations": 0,
-            "words": words, "chars": words,
-        }))
-        .unwrap()
-    }
-
-    const HOW: Resampling = Resampling { draws: 500, seed: 1, level: 0.95 };
-
-    #[test]
-    fn a_rise_is_that_of_the_same_calls() {
-        // Call 2 was never heard under load, and call 3 never alone: neither takes part.
-        let alone = calls(&[(0, 2), (1, 4), (2, 50)]);
-        let loaded = calls(&[(0, 4), (1, 6), (3, 90)]);
-        let found = rise(&alone, &loaded, |c| c.words, false, HOW).unwrap();
-        assert!((found.points - 2.0).abs() < 1e-9, "{found:?}");
-        assert_eq!(found.calls, 2);
-        assert!((found.low - 2.0).abs() < 1e-9 && (found.high - 2.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_call_heard_more_often_weighs_no_more() {
-        let alone = calls(&[(0, 0), (1, 10)]);
-        // The easy call three times, the hard one once: nothing got worse.
-        let loaded = calls(&[(0, 0), (0, 0), (0, 0), (1, 10)]);
-        let found = rise(&alone, &loaded, |c| c.words, false, HOW).unwrap();
-        assert!(found.points.abs() < 1e-9, "{found:?}");
-    }
-
-    #[test]
-    fn a_lost_call_is_all_deletions_where_that_is_asked() {
-        let alone = calls(&[(0, 0), (1, 0)]);
-        let mut loaded = calls(&[(0, 0), (1, 0)]);
-        loaded.lost.insert(1, 1);
-        assert!(rise(&alone, &loaded, |c| c.words, false, HOW).unwrap().points.abs() < 1e-9);
-        // One of three repetitions is gone: call 1 is heard once and lost once.
-        let with = rise(&alone, &loaded, |c| c.words, true, HOW).unwrap();
-        assert!((with.points - 100.0 / 3.0).abs() < 1e-9, "{with:?}");
-    }
-
     #[test]
     fn the_first_alarm_caps_what_may_be_published() {
-        let point = |streams, alarm| QualityPoint {
+        let judged = |streams, alarm, open| QualityPoint {
             streams,
             labelled_streams: 1,
             verdict: Verdict::Pass,
@@ -390,12 +265,17 @@ mod tests {
             tails_lost: 0,
             alarm,
             sure: alarm,
+            open,
         };
+        let point = |streams, alarm| judged(streams, alarm, false);
         let clean = [point(12, false), point(24, false)];
         assert_eq!((decide(&clean), clean_up_to(&clean)), (Decision::Yes, None));
         let worse = [point(12, false), point(18, true), point(24, false)];
         assert_eq!((decide(&worse), clean_up_to(&worse)), (Decision::No, Some(12)));
         assert_eq!(clean_up_to(&[point(12, true)]), Some(0));
+        // What too few words leave open is neither clean nor an alarm.
+        let open = [point(12, false), judged(18, false, true)];
+        assert_eq!((decide(&open), clean_up_to(&open)), (Decision::Undecidable, Some(12)));
         assert_eq!(
             (published(0.7, 30, None), published(0.7, 30, Some(12)), published(0.7, 90, None)),
             (21, 12, 63)

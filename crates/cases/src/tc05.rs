@@ -16,7 +16,7 @@ use crate::earlier::{self, NStar};
 use crate::environment;
 use crate::error::CaseError;
 use crate::point::Point;
-use crate::progress::Observer;
+use crate::progress::{Observer, Progress};
 use crate::reel::Role;
 use crate::steps::Steps;
 use crate::world::{World, seconds};
@@ -104,9 +104,9 @@ pub async fn run(
     n_star_b: Option<u32>,
     watch: &dyn Observer,
 ) -> Result<Answer, CaseError> {
-    environment::record(world, dir).await?;
     let config = &world.config.soak;
     let n_star = earlier::n_star(dir, n_star)?;
+    environment::record(world, dir).await?;
     let n_star_b = match n_star_b {
         Some(n) => Some(n),
         None => n_star_long(dir)?,
@@ -132,6 +132,11 @@ pub async fn run(
             Ok(s) => format!("restarted in {s:.1} s"),
             Err(refusal) => format!("not restarted: {refusal}"),
         };
+    }
+    if dir.finished(STEP).is_none() && dir.steps().iter().any(|s| s.step == STEP) {
+        let text =
+            "the soak that was cut begins anew: growth over hours can only be told from hours in one piece";
+        watch.on(&Progress::Note { text });
     }
     let mut steps = Steps::new(world, dir, watch);
     let report = steps.play(&point).await?;

@@ -155,8 +155,8 @@ pub async fn run(
     fault: Fault,
     watch: &dyn Observer,
 ) -> Result<Answer, CaseError> {
-    environment::record(world, dir).await?;
     let n_star = earlier::n_star(dir, n_star)?;
+    environment::record(world, dir).await?;
     let victim = victim(world, fault)?;
     let mut answer = Answer {
         n_star,

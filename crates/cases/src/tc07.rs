@@ -181,8 +181,8 @@ pub async fn run(
     n_star: Option<u32>,
     watch: &dyn Observer,
 ) -> Result<Answer, CaseError> {
-    environment::record(world, dir).await?;
     let n_star = earlier::n_star(dir, n_star)?;
+    environment::record(world, dir).await?;
     let topologies = &world.config.topologies;
     if topologies.len() < 2 {
         return Err(ConfigError::Value {

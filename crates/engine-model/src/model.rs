@@ -92,6 +92,12 @@ impl Model {
         })
     }
 
+    /// Gives the steps to come another jitter and the sessions to come another fate: those of this seed.
+    pub fn reseed(&mut self, seed: u64) {
+        self.rng = ChaCha8Rng::seed_from_u64(seed);
+        self.dice = Dice::new(seed);
+    }
+
     /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {

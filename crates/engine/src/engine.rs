@@ -69,6 +69,8 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) library: Arc<Library>,
     inner: Mutex<Inner>,
+    /// When the instance was started first.
+    spawned: Instant,
     /// Connections that were dealt out and have not asked for a call yet.
     expected: AtomicUsize,
     wake: Arc<Notify>,
@@ -91,6 +93,8 @@ struct Inner {
     /// When the engine task will wake on its own, ns from the start.
     armed_ns: u64,
     next_session: SessionId,
+    /// Of the noise in steps and words.
+    seed: u64,
     sockets: Sockets,
 }
 
@@ -143,8 +147,10 @@ impl Engine {
                 outputs: Vec::new(),
                 armed_ns: u64::MAX,
                 next_session: 0,
+                seed: options.seed,
                 sockets: Sockets::default(),
             }),
+            spawned: Instant::now(),
             expected: AtomicUsize::new(0),
             params,
             options,
@@ -237,7 +243,9 @@ impl EngineHandle {
         core.end_all(State::Dead, News::Dead);
         core.melt();
         let mut inner = core.lock();
-        if let Ok(model) = Model::new(core.params.clone(), core.options.seed) {
+        let seed = core.seed_of_now();
+        if let Ok(model) = Model::new(core.params.clone(), seed) {
+            inner.seed = seed;
             inner.model = model;
             inner.start = Instant::now();
             inner.sockets = Sockets::default();
@@ -328,10 +336,25 @@ impl Core {
         });
     }
 
+    /// The seed of noise that begins now, with the first session or with a start: see [`Options::noise_by_minute`].
+    fn seed_of_now(&self) -> u64 {
+        let minutes = if self.options.noise_by_minute { self.spawned.elapsed().as_secs() / 60 } else { 0 };
+        self.options.seed.wrapping_add(minutes << 32)
+    }
+
+    /// The seed of the noise as it is.
+    pub(crate) fn seed(&self) -> u64 {
+        self.lock().seed
+    }
+
     /// Opens a session, or says why not.
     pub(crate) fn open(self: &Arc<Self>) -> Result<Seat, Refused> {
         let (session, link) = self.act(|inner, now_ns| {
             let session = inner.next_session;
+            if session == 0 {
+                inner.seed = self.seed_of_now();
+                inner.model.reseed(inner.seed);
+            }
             inner.model.open(now_ns, session)?;
             inner.next_session += 1;
             let link = Arc::new(Link::default());

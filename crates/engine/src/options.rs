@@ -59,6 +59,10 @@ pub struct Options {
     pub mischief: Option<Mischief>,
     /// Largest message taken from a client, bytes; larger ones close the socket with 1009.
     pub max_message_bytes: usize,
+    /// Whether the minute of its life in which it is asked for the first time, or started anew, has a say in its noise
+    /// beside the seed. Off, the same sessions meet the same noise whenever they come; on, those of an hour later meet
+    /// other noise.
+    pub noise_by_minute: bool,
 }
 
 impl Options {
@@ -73,6 +77,7 @@ impl Options {
             refusal: Refusal::default(),
             mischief: None,
             max_message_bytes: 1 << 20,
+            noise_by_minute: false,
         }
     }
 }

@@ -303,7 +303,7 @@ impl<'a> Conversation<'a> {
             }
         };
         let core = &self.seat.core;
-        let of = [core.options.seed, self.seat.session()];
+        let of = [core.seed(), self.seat.session()];
         let window_ms = core.params.window_ms;
         let trouble = self.trouble.map(|(trouble, _)| trouble);
         let said = match output {

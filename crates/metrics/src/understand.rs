@@ -52,6 +52,10 @@ impl std::fmt::Display for Missing {
     }
 }
 
+/// What Prometheus' clients for Python, Go and Rust call the resident memory of their own process. Several API processes
+/// behind one page leave it out, so that a page without it lacks nothing.
+const RESIDENT: &str = "process_resident_memory_bytes";
+
 /// Puts a page under our names.
 ///
 /// Several series of one instance combine by kind: counters, running and waiting add up, of KV use the largest counts
@@ -87,6 +91,12 @@ pub fn understand(page: &Page, kind: EngineKind) -> Understood {
                 understood.missing.push(index.missing(row.name, row.sources.iter().copied(), "a histogram"))
             }
         }
+    }
+    if let Some(bytes) =
+        page.series.iter().find(|s| s.name == RESIDENT).map(|s| s.value).filter(|v| v.is_finite())
+    {
+        understood.scrape.values.insert(Metric::ResidentBytes, bytes);
+        understood.names.insert(Metric::ResidentBytes, RESIDENT.into());
     }
     understood.pool = match kind {
         EngineKind::Vllm => from_cache_config(&index.distinct("cache_config_info")),

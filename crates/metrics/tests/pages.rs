@@ -27,10 +27,10 @@ fn vllm(name: &str) -> Understood {
     understand(&page, EngineKind::Vllm)
 }
 
-/// Every value of a page, in the order of `Metric::ALL` without the rate of the V0 engine.
+/// Every value of a page, in the order of `Metric::ALL` without the rate of the V0 engine and the process's own memory.
 fn values(understood: &Understood) -> Vec<Option<f64>> {
-    let old = Metric::PrefixHitRate;
-    let known = Metric::ALL.into_iter().filter(|metric| *metric != old);
+    let others = [Metric::PrefixHitRate, Metric::ResidentBytes];
+    let known = Metric::ALL.into_iter().filter(|metric| !others.contains(metric));
     known.map(|metric| understood.scrape.values.get(&metric).copied()).collect()
 }
 
@@ -257,4 +257,11 @@ fn every_era_of_vllm_is_read() {
         // An old and a new name side by side are one metric, not two.
         assert!(understood.scrape.values.values().all(|value| (value - 0.5).abs() < 1e-12), "{era}");
     }
+}
+
+#[test]
+fn the_memory_of_the_process_is_read_where_the_page_has_it() {
+    let bytes = |name| vllm(name).scrape.values.get(&Metric::ResidentBytes).copied();
+    assert_eq!(bytes("vllm-metrics-after-preemption.txt"), Some(1_398_996_992.0));
+    assert_eq!(bytes("vllm-metrics-api-server-count-2.txt"), None);
 }

@@ -39,11 +39,13 @@ pub enum Metric {
     Finished,
     /// Requests refused at the door (counter).
     Refused,
+    /// Resident memory of the process that serves the page, on its host, bytes (gauge).
+    ResidentBytes,
 }
 
 impl Metric {
     /// Every metric, in the order in which reports list them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::KvPool,
         Self::Preemptions,
         Self::Running,
@@ -59,6 +61,7 @@ impl Metric {
         Self::GenerationTokens,
         Self::Finished,
         Self::Refused,
+        Self::ResidentBytes,
     ];
 
     /// The word used in files and reports, e.g. `kv_pool`.
@@ -80,6 +83,7 @@ impl Metric {
             Self::GenerationTokens => "generation_tokens",
             Self::Finished => "finished",
             Self::Refused => "refused",
+            Self::ResidentBytes => "resident_bytes",
         }
     }
 
@@ -94,6 +98,7 @@ impl Metric {
                 | Self::WaitingCapacity
                 | Self::OpenSessions
                 | Self::PrefixHitRate
+                | Self::ResidentBytes
         )
     }
 }

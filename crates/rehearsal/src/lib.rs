@@ -161,8 +161,12 @@ fn spawn(
     };
     (1..=settings.instances)
         .map(|n| {
-            let options =
-                Options { mischief, ..Options::new(format!("{name}{n}"), seed.wrapping_add(u64::from(n))) };
+            // A run that goes on in another process meets other noise than the one before, by the run's own clock.
+            let options = Options {
+                mischief,
+                noise_by_minute: true,
+                ..Options::new(format!("{name}{n}"), seed.wrapping_add(u64::from(n)))
+            };
             Engine::spawn(settings.engine.clone(), library.clone(), options)
         })
         .collect::<Result<Vec<_>, _>>()

@@ -236,6 +236,27 @@ fn a_steady_engine_repeats_itself() {
 }
 
 #[test]
+fn a_repetition_is_another_sample_of_the_same_noise() {
+    // One tier, so that its repetition is the first thing that fresh engines are asked, as the tier itself was.
+    let twice = || {
+        let out = tempfile::tempdir().unwrap();
+        let mut config = config("");
+        config.ladder.tiers = vec![12];
+        config.ladder.refine = false;
+        play(config.clone(), &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+        play(config, &[], "tc08", out.path(), async |w, d| tc08::run(w, d, &Quiet, None).await.unwrap())
+    };
+    let answer = twice();
+    assert_eq!(answer.decision, Decision::Yes, "{:?}", answer.repeatability);
+    for figure in &answer.repeatability.figures[..2] {
+        let change = figure.change.unwrap().abs();
+        assert!(change > 0.0 && change < 0.15, "{figure:?}");
+    }
+    // And the run's seed still decides all of it.
+    assert_eq!(answer.repeatability, twice().repeatability);
+}
+
+#[test]
 fn an_engine_that_grows_slower_drifts() {
     let (answer, _keep) = repeat("[engine.faults]\nslowdown_per_hour = 25.0\n");
     assert_eq!(answer.decision, Decision::No, "{:?}", answer.repeatability);

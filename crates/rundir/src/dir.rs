@@ -288,6 +288,34 @@ impl RunDir {
         self.write_tables()
     }
 
+    /// Puts another verdict in the place of the one that a whole step was committed with, where the two differ: some
+    /// tests can only be decided when all steps of a ladder are known. The journal is written anew in one piece, and
+    /// the tables follow it. A step that is not there is passed over.
+    ///
+    /// # Errors
+    /// What the operating system refused; the journal is then what it was.
+    pub fn revise<'a>(
+        &mut self,
+        verdicts: impl IntoIterator<Item = (&'a str, &'a TierReport)>,
+    ) -> Result<(), RunDirError> {
+        let mut changed = false;
+        for (name, report) in verdicts {
+            let whole = self.steps.iter_mut().rev().find(|s| s.step == name && !s.partial);
+            if let Some(step) = whole.filter(|s| s.report != *report) {
+                step.report = report.clone();
+                changed = true;
+            }
+        }
+        if !changed {
+            return Ok(());
+        }
+        let lines: Result<Vec<String>, _> = self.steps.iter().map(|s| json_line(s, &self.path)).collect();
+        let path = self.path.join(JOURNAL);
+        atomic::write(&path, lines?.concat().as_bytes())?;
+        self.journal = Growing::open(path, None)?;
+        self.write_tables()
+    }
+
     /// The steps that tables and verdicts are made of: whole ones, and a cut one only while nothing followed it.
     pub fn standing(&self) -> impl Iterator<Item = &CommittedStep> {
         self.steps

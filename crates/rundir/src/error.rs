@@ -10,7 +10,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum RunDirError {
     /// The disk is full. Steps that were committed before are intact.
-    #[error("no space left while writing {}: free some room and go on with --resume; committed steps are intact", path.display())]
+    #[error("no space left while writing {}: free some room and go on with --into and the folder of the run; committed steps are intact", path.display())]
     DiskFull {
         /// File being written.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum RunDirError {
         path: PathBuf,
     },
     /// The folder to resume is not a run directory.
-    #[error("{} is not a run directory ({why}): give --resume the folder that holds run.toml and steps.jsonl", path.display())]
+    #[error("{} is not a run directory ({why}): give the folder that holds run.toml and steps.jsonl", path.display())]
     NotARun {
         /// The folder.
         path: PathBuf,

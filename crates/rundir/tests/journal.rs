@@ -221,3 +221,30 @@ fn another_case_joins_a_run_and_adds_its_tapes() {
     assert!(joined.finished("N003").is_some());
     assert_eq!(fs::read_to_string(path.join("run-tc04.toml")).unwrap(), "x = 1\n");
 }
+
+#[test]
+fn a_verdict_that_is_revised_stands_in_journal_and_tables_and_the_data_stay() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut dir, "N003", 3, true);
+    play(&mut dir, "N003", 3, false);
+    play(&mut dir, "N006", 6, false);
+    let calls = dir.calls_of("N006").unwrap();
+    let mut report = dir.finished("N003").unwrap().report.clone();
+    report.verdict = tapedeck_slo::Verdict::Unstable;
+    report.reasons = vec!["it kept rising".into()];
+    dir.revise([("N003", &report), ("N999", &report)]).unwrap();
+    let unstable = |dir: &RunDir| {
+        let row = lines(&dir.path().join("ladder.csv"))[1].clone();
+        assert!(row.starts_with("3,") && row.contains("unstable"), "{row}");
+    };
+    unstable(&dir);
+    // What is written afterwards follows the revised journal, and so does a run that is taken up again.
+    play(&mut dir, "N012", 12, false);
+    let run = dir.path().to_path_buf();
+    drop(dir);
+    let dir = RunDir::resume(&run, CONFIG).unwrap();
+    unstable(&dir);
+    assert_eq!(dir.steps().len(), 4);
+    assert_eq!((dir.calls_of("N006").unwrap(), dir.calls_of("N012").unwrap().len()), (calls, 12));
+}

@@ -22,7 +22,8 @@
 //! [`trend`] (does a series get worse), [`slope`] (how fast) and [`hdr`] (per-chunk series).
 //!
 //! Limits: samples up to some 100,000 values; [`theil_sen`] works on all pairs, so a few thousand points. All chance
-//! comes from [`rng::Draws`], so the same seed gives the same bounds everywhere.
+//! comes from [`rng::Draws`], so the same seed gives the same bounds everywhere. `fixtures/stats/references.py` makes the
+//! figures of SciPy, statsmodels and R that the tests hold against.
 
 pub mod binomial;
 pub mod bootstrap;

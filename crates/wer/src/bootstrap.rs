@@ -203,6 +203,21 @@ mod tests {
     }
 
     #[test]
+    fn the_paired_difference_agrees_with_scipy() {
+        // scipy.stats.bootstrap((before, after, tokens), difference of the pooled rates, paired=True,
+        // method="percentile", n_resamples=100000, rng=1), SciPy 1.17.1; both sides are random, hence the tolerance.
+        // `fixtures/stats/references.py` makes the figures.
+        let side = |errors: [u64; 8]| -> Vec<Counts> {
+            [50, 60, 40, 30, 70, 55, 45, 65].into_iter().zip(errors).map(|(n, sub)| call(n, sub)).collect()
+        };
+        let (before, after) = (side([3, 5, 1, 0, 8, 2, 4, 6]), side([4, 9, 1, 1, 9, 2, 7, 6]));
+        let how = Resampling { draws: 20_000, ..Resampling::default() };
+        let found = paired_difference(&before, &after, how).unwrap();
+        assert!((found.value - 10.0 / 415.0).abs() < 1e-12, "{found:?}");
+        assert!((found.low - 0.007_143).abs() < 0.002 && (found.high - 0.044_444).abs() < 0.003, "{found:?}");
+    }
+
+    #[test]
     fn every_refusal_has_its_reason() {
         let settings = Resampling::default();
         assert_eq!(pooled_rate(&[], settings), Err(BootstrapError::NoCalls));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tapedeck_cases::campaign::Part;
-use tapedeck_cases::{Observer, Phase, Progress};
+use tapedeck_cases::{Decision, Observer, Phase, Progress};
 
 use crate::console::{Console, row};
 
@@ -25,7 +25,7 @@ pub(crate) struct Screen<'a> {
 /// Lines of the screen, from top to bottom.
 #[derive(Debug)]
 struct Live {
-    _all: MultiProgress,
+    all: MultiProgress,
     head: ProgressBar,
     parts: Vec<ProgressBar>,
     step: ProgressBar,
@@ -59,20 +59,24 @@ impl<'a> Screen<'a> {
             {
                 bar.finish_and_clear();
             }
+            // Whatever the terminal refuses, the last lines below say it all.
+            let _ = live.all.clear();
         }
     }
 
     fn log(&self, progress: &Progress<'_>) {
         match progress {
-            Progress::Part { part, title, number, of, done, expected_s, remaining_s } => {
-                self.console.line(&match done {
-                    Some(done) => format!("[{number}/{of}] {part} {title}: done before: {done}"),
-                    None => format!(
-                        "[{number}/{of}] {part} {title}: about {}, {} to the end",
-                        span(*expected_s),
-                        span(*remaining_s)
-                    ),
-                });
+            Progress::Part { part, title, number, of, expected_s, remaining_s } => {
+                self.console.line(&format!(
+                    "[{number}/{of}] {part} {title}: about {}, {} to the end",
+                    span(*expected_s),
+                    span(*remaining_s)
+                ));
+            }
+            Progress::PartDone { part, number, of, decision, sentence, resumed, .. } => {
+                let before = if *resumed { " (played before)" } else { "" };
+                let answer = word(*decision);
+                self.console.line(&format!("[{number}/{of}] {part} {answer}{before}: {sentence}"));
             }
             Progress::StepBegins { step, streams, counted_calls, expected_s } => {
                 self.console.line(&format!(
@@ -91,14 +95,12 @@ impl<'a> Screen<'a> {
                 let what = if *simulated { "simulated campaign" } else { "campaign" };
                 live.head.set_message(format!("{what} in {path}"));
             }
-            Progress::Part { part, number, done, remaining_s, title, .. } => {
+            Progress::Part { part, number, remaining_s, title, .. } => {
                 live.head.set_message(format!("campaign: {} to the end", span(*remaining_s)));
-                if let Some(bar) = live.parts.get(number.saturating_sub(1)) {
-                    bar.set_message(match done {
-                        Some(done) => format!("  ok  {part:<6} {title}: {done}"),
-                        None => format!("  >>  {part:<6} {title}"),
-                    });
-                }
+                live.part(*number, format!("  >>  {part:<6} {title}"));
+            }
+            Progress::PartDone { part, number, decision, sentence, .. } => {
+                live.part(*number, format!("{:>4}  {part:<6} {sentence}", word(*decision)));
             }
             Progress::StepBegins { step, streams, counted_calls, expected_s } => {
                 (state.counted, state.of, state.errors) = (0, *counted_calls, 0);
@@ -127,10 +129,6 @@ impl<'a> Screen<'a> {
             }
             Progress::StepDone { report, .. } => live.last.set_message(row(report)),
             Progress::Note { text } => {
-                let part = Part::ALL.iter().position(|p| text.starts_with(&format!("{}: ", p.name())));
-                if let Some(bar) = part.and_then(|p| live.parts.get(p)) {
-                    bar.set_message(format!("  ok  {text}"));
-                }
                 state.notes.push_back((*text).to_string());
                 while state.notes.len() > NOTES {
                     state.notes.pop_front();
@@ -161,7 +159,14 @@ impl Live {
         });
         let (step, figures, last) = (line(), line(), line());
         let notes = (0..NOTES).map(|_| line()).collect();
-        Self { head, parts: parts.into(), step, figures, last, notes, _all: all }
+        Self { head, parts: parts.into(), step, figures, last, notes, all }
+    }
+
+    /// Puts a text on the line of a part, numbered from 1.
+    fn part(&self, number: usize, text: String) {
+        if let Some(bar) = self.parts.get(number.saturating_sub(1)) {
+            bar.set_message(text);
+        }
     }
 }
 
@@ -174,6 +179,16 @@ impl Observer for Screen<'_> {
             None if self.console.is_table() => self.log(progress),
             None => self.console.on(progress),
         }
+    }
+}
+
+/// A part's answer in one word, as the last lines of a campaign have it.
+pub(super) const fn word(decision: Option<Decision>) -> &'static str {
+    match decision {
+        Some(Decision::Yes) => "good",
+        Some(Decision::No) => "no",
+        Some(Decision::Undecidable) => "open",
+        None => "-",
     }
 }
 

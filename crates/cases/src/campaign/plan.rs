@@ -140,7 +140,8 @@ impl Plan {
                         let loads = shares(&config.quality.shares);
                         let longest = Length { tape_s: tape.tape_s.max(tape_a.tape_s), ..tape_a };
                         let baseline_s = step(1, tape, config.quality.baseline_loops);
-                        let seconds = baseline_s + loads.iter().map(|n| step(*n, longest, 1)).sum::<f64>();
+                        let seconds = baseline_s
+                            + loads.iter().map(|n| step(*n, longest, config.quality.loops)).sum::<f64>();
                         ([1].into_iter().chain(loads).collect(), seconds)
                     }
                     None => {

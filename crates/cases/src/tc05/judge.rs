@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_record::{CallRecord, GpuReading, Sample, SampleBody};
+use tapedeck_record::{CallRecord, GpuReading, Metric, Sample, SampleBody};
 use tapedeck_slo::{Leak, LeakRules, LeakVerdict, Limits, Period, TierReport, leak, periods};
 use tapedeck_stats::theil_sen;
 
@@ -13,6 +13,12 @@ use crate::world::World;
 const DRIFT_CONFIDENCE: f64 = 0.99;
 /// Fewest periods from which a drift is told.
 const MIN_PERIODS: usize = 6;
+
+/// What is told of an instance's process on its host.
+const HOST_RSS: &str = "host rss";
+/// What its growth is held against, as nobody tells how much memory the host has: at the default threshold of a leak, a
+/// gigabyte a day.
+const HOST_BYTES: u64 = 16 << 30;
 
 /// `(seconds, bytes)` of one memory.
 type Readings = Vec<(f64, f64)>;
@@ -39,9 +45,9 @@ pub struct Soak {
 /// One memory over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// `vram` of a GPU, or `rss` of our own client.
+    /// `vram` of a GPU, `host rss` of an instance's process where its page tells, or `rss` of our own client.
     pub what: String,
-    /// Which: a GPU's uuid, or `client`.
+    /// Which: a GPU's uuid, an instance, or `client`.
     pub of: String,
     /// What there is in all, bytes.
     pub total_bytes: u64,
@@ -116,6 +122,10 @@ fn memory(samples: &[&Sample], rules: &LeakRules, seed: u64) -> Vec<Memory> {
             }) => ("vram", *used, *total),
             // A leak is held against what there is; of our own memory a gibibyte is what we may take.
             SampleBody::Client { rss_bytes: Some(used), .. } => ("rss", *used, 1 << 30),
+            SampleBody::Engine(scrape) => match scrape.values.get(&Metric::ResidentBytes) {
+                Some(used) => (HOST_RSS, whole(*used), HOST_BYTES),
+                None => continue,
+            },
             _ => continue,
         };
         let entry = series.entry((what, sample.source.as_str())).or_default();
@@ -129,6 +139,15 @@ fn memory(samples: &[&Sample], rules: &LeakRules, seed: u64) -> Vec<Memory> {
         leak: leak(&readings, bytes(total_bytes), rules, seed),
     });
     judged.collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bytes of a process, never below 0"
+)]
+const fn whole(bytes: f64) -> u64 {
+    bytes.max(0.0) as u64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "2^53 bytes are beyond any card")]
@@ -193,12 +212,11 @@ fn liveness(tier: &TierReport, samples: &[&Sample]) -> Liveness {
 /// Turns figures into complaints.
 fn conclude(mut soak: Soak, silent_scrapes: u32, sample_s: f64) -> Soak {
     let (mut complaints, mut unknown) = (Vec::new(), Vec::new());
-    let vram: Vec<&Memory> = soak.memory.iter().filter(|m| m.what == "vram").collect();
-    if vram.is_empty() {
+    if !soak.memory.iter().any(|m| m.what == "vram") {
         unknown.push("no GPU memory could be read, so nothing is known of leaks".to_string());
     }
-    for memory in vram {
-        let sentence = format!("{}: {}", memory.of, memory.leak.sentence());
+    for memory in soak.memory.iter().filter(|m| m.what == "vram" || m.what == HOST_RSS) {
+        let sentence = format!("{} of {}: {}", memory.what, memory.of, memory.leak.sentence());
         match memory.leak.verdict {
             LeakVerdict::Leak => complaints.push(sentence),
             LeakVerdict::Unknown => unknown.push(sentence),
@@ -234,4 +252,39 @@ fn conclude(mut soak: Soak, silent_scrapes: u32, sample_s: f64) -> Soak {
     soak.complaints = complaints;
     soak.unknown = unknown;
     soak
+}
+
+#[cfg(test)]
+mod tests {
+    use tapedeck_record::Scrape;
+
+    use super::*;
+
+    /// Four hours of pages, one in ten seconds, of a process that grows by so many bytes an hour.
+    fn pages(per_h: f64, told: bool) -> Vec<Sample> {
+        let page = |i: u32| {
+            let at_s = f64::from(i) * 10.0;
+            // Some wobble, so that the interval is not a point.
+            let bytes = 1.4e9 + per_h * at_s / 3600.0 + f64::from(i % 7) * 1e5;
+            let values = told.then_some((Metric::ResidentBytes, bytes)).into_iter().collect();
+            let body = SampleBody::Engine(Scrape { values, ..Scrape::default() });
+            Sample { at_s, source: "inst1".into(), body }
+        };
+        (0..1440).map(page).collect()
+    }
+
+    fn host(per_h: f64, told: bool) -> Vec<Memory> {
+        let pages = pages(per_h, told);
+        memory(&pages.iter().collect::<Vec<_>>(), &LeakRules::default(), 1)
+    }
+
+    #[test]
+    fn a_process_that_grows_on_its_host_leaks_and_one_that_nobody_tells_of_is_not_judged() {
+        let leaks = host(100e6, true);
+        let [memory] = &leaks[..] else { panic!("{leaks:?}") };
+        assert_eq!((memory.what.as_str(), memory.of.as_str()), (HOST_RSS, "inst1"));
+        assert_eq!(memory.leak.verdict, LeakVerdict::Leak, "{memory:?}");
+        assert_eq!(host(0.0, true)[0].leak.verdict, LeakVerdict::NoLeak);
+        assert!(host(100e6, false).is_empty());
+    }
 }

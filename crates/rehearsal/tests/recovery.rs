@@ -1,0 +1,140 @@
+//! What a step does when an instance fails it: the restart after a crash, after memory that ran out, and after a drain
+//! that did not end.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::tenth;
+use tapedeck_cases::{CaseError, Observer, Phase, Progress, tc03};
+use tapedeck_fleet::{Action, Control, ControlError, Output};
+use tapedeck_rehearsal::{run, world};
+use tapedeck_rundir::{RunDir, RunInfo};
+use tapedeck_slo::Verdict;
+use tapedeck_transport::BoxFuture;
+use tokio::sync::watch;
+
+/// The hands of the rehearsal, on instances whose log tells of a death, or which may not be started.
+#[derive(Debug)]
+struct Told {
+    hands: Arc<dyn Control>,
+    log: &'static str,
+    managed: bool,
+}
+
+impl Control for Told {
+    fn can(&self, instance: &str, action: Action) -> bool {
+        (self.managed || action == Action::Log) && self.hands.can(instance, action)
+    }
+
+    fn run<'a>(&'a self, instance: &'a str, action: Action) -> BoxFuture<'a, Result<Output, ControlError>> {
+        match action {
+            Action::Log => {
+                let output = Output { stdout: self.log.into(), stderr: String::new() };
+                Box::pin(std::future::ready(Ok(output)))
+            }
+            other => self.hands.run(instance, other),
+        }
+    }
+}
+
+/// Does something to `inst2` once: at the tenth counted call, or when the drain begins.
+struct Accident {
+    hands: Arc<dyn Control>,
+    action: Action,
+    at_drain: bool,
+    happened: AtomicBool,
+}
+
+impl Observer for Accident {
+    fn on(&self, progress: &Progress<'_>) {
+        let now = match progress {
+            Progress::Call { counted, .. } => !self.at_drain && *counted == 10,
+            Progress::Phase { phase, .. } => self.at_drain && *phase == Phase::Drain,
+            _ => false,
+        };
+        if now && !self.happened.swap(true, Ordering::SeqCst) {
+            let (hands, action) = (self.hands.clone(), self.action);
+            tokio::spawn(async move { hands.run("inst2", action).await });
+        }
+    }
+}
+
+/// How a ladder went: its answer, and every event as `what: detail`.
+type Went = (Result<tc03::Answer, CaseError>, Vec<String>);
+
+/// A ladder of 6 and 12 streams, with an accident in its first tier.
+fn climb(action: Action, at_drain: bool, log: &'static str, managed: bool) -> Went {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().to_path_buf();
+    let answer = run(async move {
+        let (_keep, interrupt) = watch::channel(false);
+        let mut config = tenth(1, &[6, 12]);
+        config.ladder.refine = false;
+        let mut world = world(config, interrupt).unwrap();
+        let hands = world.control.clone();
+        world.control = Arc::new(Told { hands: hands.clone(), log, managed });
+        let info = RunInfo { run_id: "run".into(), case: "tc03".into(), ..RunInfo::default() };
+        let mut dir = RunDir::create(&path, &info, &world.config.to_toml().unwrap()).unwrap();
+        let watch = Accident { hands, action, at_drain, happened: AtomicBool::new(false) };
+        tc03::run(&world, &mut dir, &watch).await
+    });
+    let events = std::fs::read_to_string(out.path().join("run/events.jsonl")).unwrap();
+    let told = |line: &str| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        format!("{}: {}", event["what"].as_str().unwrap(), event["detail"].as_str().unwrap_or_default())
+    };
+    (answer.unwrap(), events.lines().map(told).collect())
+}
+
+/// Where the first event that begins so stands.
+fn at(events: &[String], begins: &str) -> usize {
+    events.iter().position(|e| e.starts_with(begins)).unwrap_or_else(|| panic!("no {begins}: {events:#?}"))
+}
+
+#[test]
+fn after_a_crash_all_are_restarted_and_the_step_is_played_again() {
+    let (answer, events) = climb(Action::Kill, false, "", true);
+    let tiers = answer.unwrap().tiers;
+    assert_eq!(
+        tiers.iter().map(|t| (t.streams, t.verdict)).collect::<Vec<_>>(),
+        [(6, Verdict::Pass), (12, Verdict::Pass)]
+    );
+    let order = ["instance_down: inst2", "cut_short: inst2", "stop: inst1", "start: inst3", "restarted: "];
+    assert!(order.map(|e| at(&events, e)).is_sorted(), "{events:#?}");
+    assert_eq!(events.iter().filter(|e| e.starts_with("step_begins")).count(), 3, "{events:#?}");
+}
+
+#[test]
+fn memory_that_ran_out_is_named_from_the_log() {
+    let log = "(EngineCore pid=7) ERROR 11-29 16:29:59 [core.py:9] torch.OutOfMemoryError: CUDA out of memory. Tried \
+               to allocate 20.00 MiB.\n";
+    let (answer, events) = climb(Action::Kill, false, log, true);
+    assert_eq!(answer.unwrap().tiers.len(), 2);
+    let down = &events[at(&events, "instance_down")];
+    assert!(down.contains("it ran out of memory: torch.OutOfMemoryError: CUDA out of memory"), "{down}");
+    assert!(at(&events, "instance_down") < at(&events, "restarted"), "{events:#?}");
+}
+
+#[test]
+fn after_a_drain_that_does_not_end_all_are_restarted_and_the_step_stands() {
+    let (answer, events) = climb(Action::Freeze, true, "", true);
+    let tiers = answer.unwrap().tiers;
+    assert_eq!(tiers.len(), 2);
+    assert_eq!(tiers[0].drain_s, None, "what did not drain has no time of draining");
+    assert!(tiers[1].drain_s.is_some());
+    assert!(at(&events, "not_drained: 120.0 s inst2") < at(&events, "restarted"), "{events:#?}");
+    assert_eq!(events.iter().filter(|e| e.starts_with("step_begins")).count(), 2, "{events:#?}");
+}
+
+#[test]
+fn what_may_not_be_restarted_is_said_and_the_case_gives_up_on_it() {
+    let (answer, events) = climb(Action::Kill, false, "", false);
+    let error = answer.unwrap_err().to_string();
+    assert!(error.contains("inst2"), "{error}");
+    let said = &events[at(&events, "restart_not_possible")];
+    assert!(said.contains("no start command") && said.contains("managed = false"), "{said}");
+}
