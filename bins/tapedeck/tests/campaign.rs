@@ -42,6 +42,38 @@ fn the_plan_is_json_on_request() {
 }
 
 #[test]
+fn a_rehearsed_campaign_ends_with_every_verdict_in_plain_lines() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().to_str().unwrap();
+    let args = [
+        "--rehearse",
+        "--config",
+        "fixtures/plans/demo-tenth.toml",
+        "--out",
+        folder,
+        "--on-better",
+        "accept",
+    ];
+    let (code, said, error) = run("campaign", &args);
+    assert!([0, 1].contains(&code), "{code}: {said}{error}");
+    assert!(!said.contains('\u{1b}') && !error.contains('\u{1b}'), "{said}{error}");
+    for part in ["tc01", "tc02", "tc03", "tc03b", "tc08", "tc04", "tc05", "tc06", "tc07"] {
+        let verdict =
+            said.lines().rev().find(|l| l.split_whitespace().next() == Some(part)).unwrap_or_default();
+        let word = verdict.split_whitespace().nth(1);
+        assert!(word == Some("good") || word == Some("no"), "{part}: {verdict}\n{said}");
+    }
+    let run = out.path().join("campaign-rehearsal-seed1");
+    assert!(said.contains(&format!("tape-report {}", run.display())), "{said}");
+    // Asked again, it answers from its books and plays nothing.
+    let journal = std::fs::read(run.join("steps.jsonl")).unwrap();
+    let again = [&args[..5], &["--into", run.to_str().unwrap()]].concat();
+    let (_, said, _) = self::run("campaign", &again);
+    assert!(said.contains("[9/9] tc07") && said.contains("(played before)"), "{said}");
+    assert_eq!(std::fs::read(run.join("steps.jsonl")).unwrap(), journal);
+}
+
+#[test]
 fn what_cannot_be_is_named_with_the_mend() {
     let (code, _, error) = run("campaign", &["--rehearse", "--skip", "tc99"]);
     assert!(code == 2 && error.contains("tc99") && error.contains("tc03b"), "{error}");
@@ -51,4 +83,6 @@ fn what_cannot_be_is_named_with_the_mend() {
         let (code, _, error) = run(case, &["--rehearse", "--out", folder, "--quiet"]);
         assert!(code == 2 && error.contains("--n-star"), "{case}: {code} {error}");
     }
+    // Nothing was made for it.
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
 }

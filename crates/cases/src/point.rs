@@ -128,7 +128,7 @@ pub async fn play(
     let vram = if point.watch_vram { vram.clone() } else { BTreeMap::new() };
 
     let about = About { world, point, tape, planned };
-    let mut tally = Tally::new(about, dir.begin(step)?, vram, watch);
+    let mut tally = Tally::new(about, dir.begin(step)?, vram.clone(), watch);
     let (stop_sampling, sampling) = watch::channel(false);
     let (sample_out, mut samples) = mpsc::unbounded_channel();
     let sampling = tokio::spawn(sampler(world).run(sampling, sample_out));
@@ -138,7 +138,7 @@ pub async fn play(
     let load = run_load(world, dir, (point, cast), &mut tally, &mut samples).await?;
 
     watch.on(&Progress::Phase { step, phase: Phase::Drain });
-    let drained = if tally.interrupted { None } else { Some(wait_drained(world, &tally).await) };
+    let drained = if tally.interrupted { None } else { Some(wait_drained(world, &tally, &vram).await) };
     let drain_to_s = world.now_s();
     let _ = stop_sampling.send(true);
     while let Some(sample) = samples.recv().await {
@@ -408,8 +408,33 @@ async fn why_down(world: &World, name: &str) -> Option<String> {
     }
 }
 
-async fn wait_drained(world: &World, tally: &Tally<'_>) -> Drain {
+/// Waits until the engines have nothing left to do, and until the memory in use on each GPU is back where it was without
+/// streams, as far as that is known.
+async fn wait_drained(world: &World, tally: &Tally<'_>, vram: &BTreeMap<String, u64>) -> Drain {
     let rules = DrainRules { timeout: seconds(world.config.load.drain_s), ..DrainRules::default() };
     let rules = if tally.down.is_some() { DrainRules { timeout: Duration::ZERO, ..rules } } else { rules };
-    drain(&*world.connector, &world.instances, rules, |_| {}).await
+    let mut drained = drain(&*world.connector, &world.instances, rules, |_| {}).await;
+    while drained.drained == Some(true) {
+        let Some(held) = held(world, vram).await else { break };
+        if drained.seconds >= rules.timeout.as_secs_f64() {
+            (drained.drained, drained.why) = (Some(false), held);
+            break;
+        }
+        sleep(rules.interval).await;
+        drained.seconds += rules.interval.as_secs_f64();
+    }
+    drained
+}
+
+/// Which GPU holds more memory than without streams, by more than is let pass; nothing where none does or none is known.
+async fn held(world: &World, vram: &BTreeMap<String, u64>) -> Option<String> {
+    if vram.is_empty() {
+        return None;
+    }
+    let tolerance = world.config.slo.live.vram_over_baseline_bytes;
+    let now = gpu_memory(world).await;
+    now.into_iter().find_map(|(gpu, used)| {
+        let over = used.checked_sub(*vram.get(&gpu)?).filter(|over| *over > tolerance)?;
+        Some(format!("{gpu} holds {} MiB more than without streams", over >> 20))
+    })
 }

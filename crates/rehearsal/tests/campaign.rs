@@ -144,6 +144,31 @@ fn a_better_topology_is_asked_about_and_climbed_on_request() {
 }
 
 #[test]
+fn drift_is_asked_about_and_a_ladder_with_restarts_is_climbed_on_request() {
+    let out = tempfile::tempdir().unwrap();
+    let mut config = config(3);
+    config.campaign.skip =
+        Part::ALL.into_iter().filter(|part| ![Part::Tc03, Part::Tc08].contains(part)).collect();
+    config.ladder.tiers = vec![6, 12];
+    config.ladder.refine = false;
+    config.rehearsal = toml::from_str("[engine.faults]\nslowdown_per_hour = 25.0\n").unwrap();
+    let asked = play(config.clone(), Policies::default(), out.path(), None);
+    assert!(asked.stopped.clone().unwrap_or_default().contains("--on-drift rerun"), "{asked:#?}");
+    assert_eq!(asked.exit_code(), ExitCode::Undecidable);
+
+    let policies = Policies { on_drift: Policy::Rerun, ..Policies::default() };
+    let climbed = play(config, policies, out.path(), None);
+    assert!(climbed.stopped.is_none(), "{:?}", climbed.stopped);
+    let rerun = &climbed.reruns[0];
+    assert!(rerun.run.ends_with("campaign-restarted"), "{rerun:?}");
+    assert_eq!(rerun.n_star, climbed.n_star);
+    let read = |file: &str| std::fs::read_to_string(rerun.run.join(file)).unwrap();
+    assert!(read("run.toml").contains("restart_each_tier = true"));
+    // One before each tier.
+    assert_eq!(read("events.jsonl").matches("\"what\":\"restarted\"").count(), 2);
+}
+
+#[test]
 fn the_plan_is_the_twelve_hours_of_the_design() {
     let mut config = Config::read(&fixtures().join("plans/demo.toml")).unwrap();
     let length = |role: tapedeck_cases::Role| {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::tenth;
-use tapedeck_cases::{CaseError, Observer, Phase, Progress, tc03};
+use tapedeck_cases::{CaseError, Observer, Phase, Progress, World, tc03};
 use tapedeck_fleet::{Action, Control, ControlError, Output};
+use tapedeck_metrics::gpu::{GpuDevice, GpuError, GpuSource};
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Verdict;
@@ -41,6 +42,39 @@ impl Control for Told {
     }
 }
 
+/// The rehearsed card, which holds on to two gibibytes from the first drain to the next restart.
+#[derive(Debug)]
+struct Holding {
+    card: Arc<dyn GpuSource>,
+    held: Arc<AtomicBool>,
+}
+
+impl GpuSource for Holding {
+    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
+        Box::pin(async {
+            let mut devices = self.card.read().await?;
+            if self.held.load(Ordering::SeqCst) {
+                for used in devices.iter_mut().filter_map(|d| d.reading.memory_used_bytes.as_mut()) {
+                    *used += 2 << 30;
+                }
+            }
+            Ok(devices)
+        })
+    }
+}
+
+impl Observer for Holding {
+    fn on(&self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Phase { step: "N006", phase: Phase::Drain } => self.held.store(true, Ordering::SeqCst),
+            Progress::Note { text } if text.starts_with("restarting") => {
+                self.held.store(false, Ordering::SeqCst);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Does something to `inst2` once: at the tenth counted call, or when the drain begins.
 struct Accident {
     hands: Arc<dyn Control>,
@@ -66,8 +100,8 @@ impl Observer for Accident {
 /// How a ladder went: its answer, and every event as `what: detail`.
 type Went = (Result<tc03::Answer, CaseError>, Vec<String>);
 
-/// A ladder of 6 and 12 streams, with an accident in its first tier.
-fn climb(action: Action, at_drain: bool, log: &'static str, managed: bool) -> Went {
+/// A ladder of 6 and 12 streams in a world that `prepare` has changed, watched by what that gives back.
+fn climb<O: Observer>(prepare: impl FnOnce(&mut World) -> O) -> Went {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().to_path_buf();
     let answer = run(async move {
@@ -75,11 +109,9 @@ fn climb(action: Action, at_drain: bool, log: &'static str, managed: bool) -> We
         let mut config = tenth(1, &[6, 12]);
         config.ladder.refine = false;
         let mut world = world(config, interrupt).unwrap();
-        let hands = world.control.clone();
-        world.control = Arc::new(Told { hands: hands.clone(), log, managed });
+        let watch = prepare(&mut world);
         let info = RunInfo { run_id: "run".into(), case: "tc03".into(), ..RunInfo::default() };
         let mut dir = RunDir::create(&path, &info, &world.config.to_toml().unwrap()).unwrap();
-        let watch = Accident { hands, action, at_drain, happened: AtomicBool::new(false) };
         tc03::run(&world, &mut dir, &watch).await
     });
     let events = std::fs::read_to_string(out.path().join("run/events.jsonl")).unwrap();
@@ -90,6 +122,15 @@ fn climb(action: Action, at_drain: bool, log: &'static str, managed: bool) -> We
     (answer.unwrap(), events.lines().map(told).collect())
 }
 
+/// The same with an accident in its first tier, and instances whose log says so much.
+fn with_accident(action: Action, at_drain: bool, log: &'static str, managed: bool) -> Went {
+    climb(|world| {
+        let hands = world.control.clone();
+        world.control = Arc::new(Told { hands: hands.clone(), log, managed });
+        Accident { hands, action, at_drain, happened: AtomicBool::new(false) }
+    })
+}
+
 /// Where the first event that begins so stands.
 fn at(events: &[String], begins: &str) -> usize {
     events.iter().position(|e| e.starts_with(begins)).unwrap_or_else(|| panic!("no {begins}: {events:#?}"))
@@ -97,7 +138,7 @@ fn at(events: &[String], begins: &str) -> usize {
 
 #[test]
 fn after_a_crash_all_are_restarted_and_the_step_is_played_again() {
-    let (answer, events) = climb(Action::Kill, false, "", true);
+    let (answer, events) = with_accident(Action::Kill, false, "", true);
     let tiers = answer.unwrap().tiers;
     assert_eq!(
         tiers.iter().map(|t| (t.streams, t.verdict)).collect::<Vec<_>>(),
@@ -112,7 +153,7 @@ fn after_a_crash_all_are_restarted_and_the_step_is_played_again() {
 fn memory_that_ran_out_is_named_from_the_log() {
     let log = "(EngineCore pid=7) ERROR 11-29 16:29:59 [core.py:9] torch.OutOfMemoryError: CUDA out of memory. Tried \
                to allocate 20.00 MiB.\n";
-    let (answer, events) = climb(Action::Kill, false, log, true);
+    let (answer, events) = with_accident(Action::Kill, false, log, true);
     assert_eq!(answer.unwrap().tiers.len(), 2);
     let down = &events[at(&events, "instance_down")];
     assert!(down.contains("it ran out of memory: torch.OutOfMemoryError: CUDA out of memory"), "{down}");
@@ -121,7 +162,7 @@ fn memory_that_ran_out_is_named_from_the_log() {
 
 #[test]
 fn after_a_drain_that_does_not_end_all_are_restarted_and_the_step_stands() {
-    let (answer, events) = climb(Action::Freeze, true, "", true);
+    let (answer, events) = with_accident(Action::Freeze, true, "", true);
     let tiers = answer.unwrap().tiers;
     assert_eq!(tiers.len(), 2);
     assert_eq!(tiers[0].drain_s, None, "what did not drain has no time of draining");
@@ -131,8 +172,22 @@ fn after_a_drain_that_does_not_end_all_are_restarted_and_the_step_stands() {
 }
 
 #[test]
+fn memory_that_is_not_given_back_is_no_drain() {
+    let (answer, events) = climb(|world| {
+        let held = Holding { card: world.gpus[0].clone(), held: Arc::default() };
+        world.gpus = vec![Arc::new(Holding { card: held.card.clone(), held: held.held.clone() })];
+        held
+    });
+    assert_eq!(answer.unwrap().tiers.len(), 2);
+    let said = &events[at(&events, "not_drained: 120.0 s")];
+    assert!(said.contains("MiB more than without streams"), "{said}");
+    assert!(at(&events, "not_drained") < at(&events, "restarted"), "{events:#?}");
+    assert_eq!(events.iter().filter(|e| e.starts_with("drained")).count(), 1, "the tier after the restart");
+}
+
+#[test]
 fn what_may_not_be_restarted_is_said_and_the_case_gives_up_on_it() {
-    let (answer, events) = climb(Action::Kill, false, "", false);
+    let (answer, events) = with_accident(Action::Kill, false, "", false);
     let error = answer.unwrap_err().to_string();
     assert!(error.contains("inst2"), "{error}");
     let said = &events[at(&events, "restart_not_possible")];
