@@ -201,10 +201,10 @@ fn going_on(args: impl IntoIterator<Item = String>, run: &str) -> String {
     let mut args = args.into_iter().peekable();
     while let Some(arg) = args.next() {
         match arg.as_str() {
-            "--into" | "--resume" => {
+            "--into" | "--resume" | "--out" => {
                 args.next_if(|value| !value.starts_with('-'));
             }
-            other if other.starts_with("--into=") || other.starts_with("--resume=") => {}
+            other if ["--into=", "--resume=", "--out="].iter().any(|flag| other.starts_with(flag)) => {}
             _ => command.push(quoted(&arg)),
         }
     }
@@ -293,7 +293,9 @@ mod tests {
     fn the_command_that_goes_on_is_the_one_that_was_typed() {
         let on = |typed: &str| going_on(typed.split('|').map(String::from), "results/my run");
         assert_eq!(on("tc05|--rehearse|--n-star|39"), "tc05 --rehearse --n-star 39 --into 'results/my run'");
-        for typed in ["tc03|--resume|--seed|2", "tc03|--resume|old|--seed|2", "tc03|--into=old|--seed|2"] {
+        for typed in
+            ["tc03|--resume|--seed|2|--out|there", "tc03|--resume|old|--seed|2", "tc03|--into=old|--seed|2"]
+        {
             assert_eq!(on(typed), "tc03 --seed 2 --into 'results/my run'", "{typed}");
         }
         assert_eq!(on("tc03|it's"), r"tc03 'it'\''s' --into 'results/my run'");

@@ -49,18 +49,12 @@ impl<'a> Screen<'a> {
         Self { console, live, state: Mutex::default() }
     }
 
-    /// Leaves the screen as it is last.
+    /// Clears the screen: the last lines of the campaign say it all.
     pub(crate) fn finish(&self) {
         if let Some(live) = &self.live {
-            for bar in [&live.head, &live.step, &live.figures, &live.last]
-                .into_iter()
-                .chain(&live.parts)
-                .chain(&live.notes)
-            {
-                bar.finish_and_clear();
-            }
-            // Whatever the terminal refuses, the last lines below say it all.
+            // A terminal that refuses keeps the lines; nothing is lost by that.
             let _ = live.all.clear();
+            live.all.set_draw_target(ProgressDrawTarget::hidden());
         }
     }
 
