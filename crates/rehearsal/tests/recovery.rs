@@ -167,7 +167,9 @@ fn after_a_drain_that_does_not_end_all_are_restarted_and_the_step_stands() {
     assert_eq!(tiers.len(), 2);
     assert_eq!(tiers[0].drain_s, None, "what did not drain has no time of draining");
     assert!(tiers[1].drain_s.is_some());
-    assert!(at(&events, "not_drained: 120.0 s inst2") < at(&events, "restarted"), "{events:#?}");
+    let not_drained = at(&events, "not_drained: ");
+    assert!(events[not_drained].contains("inst2"), "{}", events[not_drained]);
+    assert!(not_drained < at(&events, "restarted"), "{events:#?}");
     assert_eq!(events.iter().filter(|e| e.starts_with("step_begins")).count(), 2, "{events:#?}");
 }
 
@@ -179,7 +181,7 @@ fn memory_that_is_not_given_back_is_no_drain() {
         held
     });
     assert_eq!(answer.unwrap().tiers.len(), 2);
-    let said = &events[at(&events, "not_drained: 120.0 s")];
+    let said = &events[at(&events, "not_drained: ")];
     assert!(said.contains("MiB more than without streams"), "{said}");
     assert!(at(&events, "not_drained") < at(&events, "restarted"), "{events:#?}");
     assert_eq!(events.iter().filter(|e| e.starts_with("drained")).count(), 1, "the tier after the restart");

@@ -54,11 +54,11 @@ fn heard(draws: &mut Draws, repetitions: u32, chance: f64) -> Heard {
     all
 }
 
-/// Whether words that get worse by 1.5 points raise the alarm: twelve loops alone against three streams of three loops.
+/// Whether words that get worse by 1.5 points raise the alarm: eighteen loops alone against five streams of three.
 pub(crate) fn words(seed: u64, faulty: bool) -> bool {
     let mut draws = Draws::new(FRESH + seed, 9);
-    let alone = heard(&mut draws, 12, 0.03);
-    let loaded = heard(&mut draws, 9, if faulty { 0.045 } else { 0.03 });
+    let alone = heard(&mut draws, 18, 0.03);
+    let loaded = heard(&mut draws, 15, if faulty { 0.045 } else { 0.03 });
     let how = Resampling { seed, ..Resampling::default() };
     Heard::rise(&alone, &loaded, how).is_some_and(|rise| rise.finding(1.0) == Finding::Alarm)
 }
