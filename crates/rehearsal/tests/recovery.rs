@@ -1,7 +1,7 @@
 //! What a step does when an instance fails it: the restart after a crash, after memory that ran out, and after a drain
 //! that did not end.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
 
 mod common;
 
