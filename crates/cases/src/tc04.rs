@@ -91,6 +91,7 @@ impl Answer {
         let clean = self.clean_up_to.unwrap_or(0);
         match self.decision {
             Decision::Yes => "words do not suffer from load".into(),
+            Decision::No if clean == 0 => "words suffer at every load that was played".into(),
             Decision::No => format!("words suffer above {clean} streams"),
             _ if self.clean_up_to.is_some() => format!(
                 "above {clean} streams the estimate is beyond {} points and may be chance: more words are needed \
