@@ -79,7 +79,8 @@ fn cases_after_a_ladder_write_into_its_run() {
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("expected: ") && out.contains("N* = 6 (capacity.json (censored)) holds"), "{out}");
     let (code, out, err) = rehearse("tc04", tmp.path(), &[&into[..], &["--n-star", "3"]].concat());
-    assert!(code == 0 || code == 1, "{out}{err}");
+    // So short a tape holds too few words for one answer or the other; that it was played is what counts here.
+    assert!([0, 1, 4].contains(&code), "{out}{err}");
     assert!(out.contains("rise of WER"), "{out}");
     let rows = std::fs::read_to_string(run.join("ladder.csv")).unwrap();
     // Two tiers, one repeated, two with long calls, the baseline and one load with words.

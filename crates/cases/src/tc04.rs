@@ -93,11 +93,15 @@ impl Answer {
             Decision::Yes => "words do not suffer from load".into(),
             Decision::No if clean == 0 => "words suffer at every load that was played".into(),
             Decision::No => format!("words suffer above {clean} streams"),
-            _ if self.clean_up_to.is_some() => format!(
-                "above {clean} streams the estimate is beyond {} points and may be chance: more words are needed \
-                 (quality.baseline_loops, or a longer labelled tape)",
-                self.limit_points
-            ),
+            _ if self.clean_up_to.is_some() => {
+                let at =
+                    if clean == 0 { "at the lowest load".into() } else { format!("above {clean} streams") };
+                format!(
+                    "{at} the estimate is beyond {} points and may be chance: more words are needed \
+                     (quality.baseline_loops, or a longer labelled tape)",
+                    self.limit_points
+                )
+            }
             _ => "words could not be compared".into(),
         }
     }
