@@ -52,6 +52,10 @@ e2e:
 e2e-report *args:
     bash e2e/report.sh {{args}}
 
+# A real Prometheus scrapes a ladder: its series against the run's files, and every panel of the dashboard.
+e2e-prometheus:
+    bash e2e/prometheus.sh
+
 # A real HAProxy in front of three engines: spread, stickiness, a kill, refusal; then TC-06, against its statistics.
 e2e-haproxy:
     bash e2e/haproxy.sh

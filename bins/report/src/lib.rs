@@ -23,6 +23,7 @@ use tapedeck_report::merge::{MergeError, merge};
 use tapedeck_report::rescore::{Changes, RescoreError, rescore};
 use tapedeck_report::traces::TraceError;
 use tapedeck_report::{Answer, Lang, ReadError, Run, Wanted, WriteError, riva, text, write_report};
+use tapedeck_slo::demand::{Demand, Finding, answered, meant_to_fail, told};
 use thiserror::Error;
 
 /// Turn a run directory into a report: one HTML file, plots, tables.
@@ -40,16 +41,17 @@ pub struct Cli {
 const HELP: &str = "Examples:
   tape-report results/tc03-20260301T080000Z
   tape-report results/tc03-20260301T080000Z --lang both --require 30
+  tape-report results/tc03-20260301T080000Z --fail 'final_s:p95<=2 by instance'
   tape-report results/tc03-20260301T080000Z --rescore --set slo.rtf_p95=0.6
   tape-report compare results/before results/after
   tape-report merge results/monday results/tuesday --out results/both
 
 Exit codes:
   0  the report is written (compare: nothing got worse)
-  1  the capacity does not reach --require (compare: something got worse)
+  1  the capacity does not reach --require, a --fail limit is broken (compare: something got worse)
   2  wrong usage, a setting that does not exist, runs that must not be merged
   3  the run cannot be read or the report cannot be written
-  4  N* is not stated or not decided (compare: the runs must not be compared)";
+  4  N* is not stated or not decided, a --fail figure is not known (compare: the runs must not be compared)";
 
 /// A language, or both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -107,6 +109,10 @@ pub struct ReportArgs {
     /// Exit with 0 only if the capacity reaches N streams
     #[arg(long, value_name = "N")]
     pub require: Option<u32>,
+    /// Exit with 1 unless this limit is kept, e.g. 'final_s:p95<=2 by instance'; may be given several times; see
+    /// docs/figures.md
+    #[arg(long, value_name = "LIMIT")]
+    pub fail: Vec<Demand>,
     /// Score the traces anew, with other limits, anchors or rules
     #[arg(long)]
     pub rescore: bool,
@@ -338,7 +344,33 @@ fn page(args: &ReportArgs, given: &Path, out: &Path) -> Result<ExitCode, Failure
         }
         tables.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    Ok(exit_code(&answer, args.require))
+    let findings = check(&run, &answer, &args.fail);
+    if !findings.is_empty() {
+        print(&["Limits on the command line:".into()]);
+        print(&told(&args.fail, &findings).iter().map(|line| format!("  {line}")).collect::<Vec<_>>());
+    }
+    Ok(answered(exit_code(&answer, args.require), &findings))
+}
+
+/// Holds every limit against every whole step; of a ladder, only against the tiers up to its N*.
+fn check(run: &Run, answer: &Answer, demands: &[Demand]) -> Vec<Finding> {
+    let n_star = answer.short.as_ref().and_then(|c| c.n_star);
+    let steps = run.steps.iter().filter(|s| !s.partial && !meant_to_fail(&s.name, s.report.streams, n_star));
+    let mut findings: Vec<Finding> = steps
+        .flat_map(|step| demands.iter().map(move |demand| (step, demand)))
+        .flat_map(|(step, demand)| {
+            if step.calls_agree {
+                demand.check(&step.name, &step.report, &step.calls)
+            } else {
+                // Which of the two was changed is not known, so neither is the figure.
+                vec![Finding { step: step.name.clone(), ..Finding::nothing_judged(demand) }]
+            }
+        })
+        .collect();
+    if findings.is_empty() {
+        findings.extend(demands.iter().map(Finding::nothing_judged));
+    }
+    findings
 }
 
 fn exit_code(answer: &Answer, require: Option<u32>) -> ExitCode {

@@ -64,3 +64,16 @@ fn parquet_and_png_are_made_or_the_mend_is_said() {
         assert!(!tmp.path().join("data").exists());
     }
 }
+
+#[test]
+fn a_limit_on_what_is_not_known_is_never_kept() {
+    let tmp = tempfile::tempdir().unwrap();
+    fs::write(tmp.path().join("ladder.csv"), "N_total,tape\n30,tape-a\n").unwrap();
+    let limit = ["--html-only", "--fail", "final_s:p95<=2 by instance"];
+    let open = tape_report().arg(tmp.path()).args(limit).assert().code(4);
+    let words = String::from_utf8_lossy(&open.get_output().stdout).into_owned();
+    assert!(words.contains("final_s:p95 <= 2 by instance: no step was judged"), "{words}");
+    let refused = tape_report().arg(tmp.path()).args(["--fail", "finals:p95<=2"]).assert().code(2);
+    let words = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(words.contains("did you mean `final_s`?") && words.contains("\n  ^^^^^^\n"), "{words}");
+}

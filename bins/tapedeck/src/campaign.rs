@@ -110,7 +110,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
             answer
         })?;
     conclude(cli, &console, &answer);
-    Ok(answer.exit_code())
+    Ok(console.exit(answer.exit_code()))
 }
 
 fn dry_run(cli: &Cli, config: &Config, needs: &[Role]) -> Result<ExitCode, Failure> {

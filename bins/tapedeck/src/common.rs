@@ -1,5 +1,6 @@
 //! The flags that every case shares, and what they come to.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -7,9 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 use tapedeck_cases::{CaseError, Config, ConfigError, Observer, Progress, Role, World};
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};
+use tapedeck_slo::demand::{Demand, told};
 use thiserror::Error;
 
 use crate::console::Console;
+use crate::demands;
 use crate::signals;
 
 /// The demo config, used by `--rehearse` when no other is given.
@@ -41,6 +44,13 @@ pub struct Common {
     /// Exit with 0 only if the capacity reaches N streams
     #[arg(long, value_name = "N")]
     pub require: Option<u32>,
+    /// Exit with 1 unless this limit is kept, e.g. 'final_s:p95<=2 by instance'; may be given several times; see
+    /// docs/figures.md
+    #[arg(long, value_name = "LIMIT")]
+    pub fail: Vec<Demand>,
+    /// Show Prometheus what the client measures, at http://ADDR/metrics; port 0 takes a free one and tells it
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
     /// Print the answer only
     #[arg(long)]
     pub quiet: bool,
@@ -137,7 +147,14 @@ impl Common {
         script: impl AsyncFnOnce(&mut World, &mut RunDir, &Console) -> Result<A, CaseError>,
     ) -> Result<(A, Console), Failure> {
         let interrupt = signals::interrupt()?;
-        let console = Console::new(self.json, self.quiet);
+        if self.rehearse && self.listen.is_some() {
+            return Err(Failure::Usage(
+                "--listen shows a run while it happens, and in a rehearsal an hour passes in moments: nothing could be \
+                 scraped in time; play against `tape-engine` over real sockets instead (--config, see docs/prometheus.md)"
+                    .into(),
+            ));
+        }
+        let console = Console::new(self.json, self.quiet).exposing(self.listen, case)?;
         let refused = |source| Failure::System { what: "start a runtime", source };
         let answer = if self.rehearse {
             let played = tapedeck_rehearsal::run(async {
@@ -177,8 +194,12 @@ impl Common {
         if self.has_run() {
             world.go_on(&dir).await;
         }
-        console.on(&Progress::Run { path: dir.path().display().to_string(), simulated: world.simulated });
-        Ok(script(&mut world, &mut dir, console).await?)
+        let path = dir.path().display().to_string();
+        console.on(&Progress::Run { path, simulated: world.simulated, paused: world.paused });
+        let answer = script(&mut world, &mut dir, console).await?;
+        let findings = demands::check(&self.fail, &console.steps(), &dir)?;
+        console.found(told(&self.fail, &findings), findings);
+        Ok(answer)
     }
 
     /// The run directory: a new one, the one to go on with, or the one to write into.

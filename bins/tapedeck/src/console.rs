@@ -1,13 +1,20 @@
 //! What a case shows on a terminal, in a log file or to another program.
 
+mod paint;
+
 use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tapedeck_cases::{Decision, Observer, Phase, Progress};
-use tapedeck_slo::{Limit, LimitResult, Limits, Spread, TierReport, Verdict};
+use tapedeck_record::ExitCode;
+use tapedeck_slo::{Finding, Limit, LimitResult, Limits, Spread, TierReport, Verdict};
+
+use crate::common::Failure;
+use crate::expose::Exposed;
 
 /// How progress is shown.
 #[derive(Debug)]
@@ -26,6 +33,27 @@ pub struct Console {
     show: Show,
     terminal: bool,
     out: Mutex<Vec<u8>>,
+    exposed: Option<Exposed>,
+    seen: Mutex<Seen>,
+}
+
+/// What is remembered of what was shown.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Steps that were decided, played or taken over.
+    steps: Vec<String>,
+    /// How the limits of the command line fared, and what to print of it.
+    findings: Vec<Finding>,
+    told: Vec<String>,
+    /// Whether an hour of the run passes in moments.
+    paused: bool,
+    /// When the running step began and how long it should take, seconds on the run's clock.
+    begun_s: f64,
+    expected_s: f64,
+    /// When the next line is due where no bar is shown.
+    due_s: f64,
+    /// The phase, where it is not the load itself.
+    phase: Option<&'static str>,
 }
 
 impl Console {
@@ -38,7 +66,7 @@ impl Console {
             _ if std::io::stderr().is_terminal() => {
                 // Not drawn before there is a step to draw: a campaign has a screen of its own.
                 let bar = ProgressBar::hidden();
-                let template = "{spinner} {prefix} [{bar:24}] {pos}/{len} calls  {msg}";
+                let template = "{spinner} {prefix} [{bar:12}] {eta:>4} left  {wide_msg}";
                 if let Ok(style) = ProgressStyle::with_template(template) {
                     bar.set_style(style.progress_chars("=> "));
                 }
@@ -46,7 +74,64 @@ impl Console {
             }
             _ => Show::Table(ProgressBar::hidden()),
         };
-        Self { show, terminal: std::io::stderr().is_terminal(), out: Mutex::default() }
+        Self {
+            show,
+            terminal: std::io::stderr().is_terminal(),
+            out: Mutex::default(),
+            exposed: None,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Also shows Prometheus what is measured, where an address is given, and tells where the page is.
+    ///
+    /// # Errors
+    /// An address that cannot be had.
+    pub fn exposing(mut self, at: Option<SocketAddr>, case: &str) -> Result<Self, Failure> {
+        let Some(at) = at else { return Ok(self) };
+        let exposed = Exposed::serve(at, case)?;
+        if matches!(self.show, Show::Json) {
+            let object = serde_json::json!({ "progress": "listening", "url": exposed.url() });
+            self.line(&object.to_string());
+        } else {
+            // On standard error, where it neither disturbs a table nor is kept from a quiet run.
+            let _ = writeln!(std::io::stderr().lock(), "Metrics for Prometheus at {}", exposed.url());
+        }
+        self.exposed = Some(exposed);
+        Ok(self)
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        // Poisoned or not, it holds what was seen.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Steps that were decided so far, played or taken over.
+    pub(crate) fn steps(&self) -> Vec<String> {
+        self.seen().steps.clone()
+    }
+
+    /// How the limits of the command line fared.
+    pub(crate) fn found(&self, told: Vec<String>, findings: Vec<Finding>) {
+        let mut seen = self.seen();
+        (seen.told, seen.findings) = (told, findings);
+    }
+
+    /// The exit code of the command: what the case answered, and what the limits of the command line make of it, which
+    /// is printed.
+    #[must_use]
+    pub fn exit(&self, answer: ExitCode) -> ExitCode {
+        let Seen { findings, told, .. } = &*self.seen();
+        if matches!(self.show, Show::Json) {
+            if !findings.is_empty() {
+                let object = serde_json::json!({ "progress": "limits", "limits": findings });
+                self.line(&object.to_string());
+            }
+        } else if !told.is_empty() {
+            self.line("Limits on the command line:");
+            told.iter().for_each(|line| self.line(&format!("  {line}")));
+        }
+        tapedeck_slo::answered(answer, findings)
     }
 
     /// Prints a line on standard output, above the bar.
@@ -121,6 +206,15 @@ impl Console {
         }
     }
 
+    /// Shows it as the user asked for it.
+    pub(crate) fn display(&self, progress: &Progress<'_>) {
+        match &self.show {
+            Show::Table(bar) => self.table(bar, progress),
+            Show::Json => self.json(progress),
+            Show::Nothing => {}
+        }
+    }
+
     fn json(&self, progress: &Progress<'_>) {
         // A poisoned buffer only held a line that was never printed.
         let mut line = self.out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -130,60 +224,135 @@ impl Console {
         }
     }
 
+    /// Remembers what is needed later, and passes it on to Prometheus.
+    pub(crate) fn watch(&self, progress: &Progress<'_>) {
+        if let Some(exposed) = &self.exposed {
+            exposed.on(progress);
+        }
+        let mut seen = self.seen();
+        match progress {
+            Progress::Run { paused, .. } => seen.paused = *paused,
+            Progress::StepBegins { expected_s, at_s, .. } => {
+                (seen.begun_s, seen.expected_s) = (*at_s, *expected_s);
+                seen.due_s = at_s + between_lines_s(*expected_s);
+            }
+            Progress::Phase { phase, .. } => {
+                seen.phase = match phase {
+                    Phase::Preflight => Some("preflight"),
+                    Phase::Load => None,
+                    Phase::Drain => Some("draining"),
+                    Phase::CoolDown => Some("cooling down"),
+                }
+            }
+            Progress::StepDone { step, .. } => seen.steps.push((*step).to_string()),
+            _ => {}
+        }
+    }
+
     fn table(&self, bar: &ProgressBar, progress: &Progress<'_>) {
         match progress {
-            Progress::Run { path, simulated } => {
+            Progress::Run { path, simulated, .. } => {
                 let what = if *simulated { "simulated run" } else { "run" };
                 self.line(&format!("Writing this {what} to {path}"));
             }
-            Progress::StepBegins { step, counted_calls, expected_s, .. } => {
+            Progress::StepBegins { step, streams, counted_calls, expected_s, .. } => {
+                let about = span(*expected_s);
                 if self.terminal && bar.is_hidden() {
                     bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
                 }
                 bar.reset();
                 bar.set_prefix((*step).to_string());
-                bar.set_length(*counted_calls);
-                let about = Duration::try_from_secs_f64(expected_s.round()).unwrap_or_default();
-                bar.set_message(format!("about {about:?} in all"));
+                bar.set_length(tenths(*expected_s));
+                bar.set_message(format!("{streams} streams, {counted_calls} calls will count"));
                 if bar.is_hidden() {
                     let _ = writeln!(
                         std::io::stderr().lock(),
-                        "{step}: {counted_calls} calls will count, about {about:?} in all"
+                        "{step}: {streams} streams, {counted_calls} calls will count, about {about}"
                     );
                 }
             }
-            Progress::Phase { phase, .. } => bar.set_message(match phase {
-                Phase::Preflight => "preflight",
-                Phase::Load => "ramp and warm-up",
-                Phase::Drain => "draining",
-                Phase::CoolDown => "cooling down",
-            }),
-            Progress::Call { counted, errors, .. } => {
-                bar.set_position(*counted);
-                if *errors > 0 {
-                    bar.set_message(format!("{errors} errors"));
+            Progress::Phase { .. } => {
+                let phase = self.seen().phase;
+                if let Some(phase) = phase {
+                    bar.set_message(phase);
                 }
             }
-            Progress::Live { kv_pool, waiting, .. } => {
-                let kv = kv_pool.map_or_else(String::new, |kv| format!("KV {:.0} %", kv * 100.0));
-                let waiting = waiting.map_or_else(String::new, |w| format!("  waiting {w:.0}"));
-                bar.set_message(format!("{kv}{waiting}"));
-            }
+            Progress::Call { .. } => {}
+            Progress::Live { step, at_s, .. } => self.live(bar, step, *at_s, &figures(progress)),
             Progress::StepDone { report, .. } => self.line(&row(report)),
             Progress::Note { text } => self.line(&format!("note: {text}")),
             Progress::Part { part, title, .. } => self.line(&format!("{part}: {title}")),
             Progress::PartDone { part, sentence, .. } => self.line(&format!("{part}: {sentence}")),
         }
     }
+
+    /// Moves the bar; where there is none, writes a line now and then.
+    fn live(&self, bar: &ProgressBar, step: &str, at_s: f64, figures: &str) {
+        let mut seen = self.seen();
+        let elapsed_s = at_s - seen.begun_s;
+        bar.set_position(tenths(elapsed_s).min(bar.length().unwrap_or(0)));
+        let phase = seen.phase.map_or_else(String::new, |phase| format!("{phase}  "));
+        bar.set_message(format!("{phase}{figures}"));
+        if bar.is_hidden() && !seen.paused && at_s >= seen.due_s {
+            seen.due_s = at_s + between_lines_s(seen.expected_s);
+            let left = span(seen.expected_s - elapsed_s);
+            let _ = writeln!(std::io::stderr().lock(), "{step}: about {left} left  {phase}{figures}");
+        }
+    }
 }
 
 impl Observer for Console {
     fn on(&self, progress: &Progress<'_>) {
-        match &self.show {
-            Show::Table(bar) => self.table(bar, progress),
-            Show::Json => self.json(progress),
-            Show::Nothing => {}
-        }
+        self.watch(progress);
+        self.display(progress);
+    }
+}
+
+/// Seconds on the run's clock between two lines where no bar is shown: a few a step, and one every five minutes of a
+/// long one.
+const fn between_lines_s(expected_s: f64) -> f64 {
+    (expected_s / 4.0).clamp(30.0, 300.0)
+}
+
+fn tenths(seconds: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the length of a bar")]
+    let tenths = (seconds.max(0.0) * 10.0) as u64;
+    tenths
+}
+
+/// The figures that decide, in a few words; what is not known is left out.
+#[must_use]
+pub(crate) fn figures(progress: &Progress<'_>) -> String {
+    let Progress::Live {
+        counted,
+        of,
+        errors,
+        ttft_p95_s,
+        wake_late_p99_ms,
+        kv_pool,
+        waiting,
+        open_sessions,
+        ..
+    } = progress
+    else {
+        return String::new();
+    };
+    let mut parts = vec![format!("{counted}/{of} calls"), format!("{errors} errors")];
+    parts.extend(ttft_p95_s.map(|s| format!("TTFT p95 {s:.3} s")));
+    parts.extend(kv_pool.map(|kv| format!("KV {:.0} %", kv * 100.0)));
+    parts.extend(wake_late_p99_ms.map(|ms| format!("late p99 {ms:.1} ms")));
+    parts.extend(waiting.filter(|n| *n > 0.0).map(|n| format!("{n:.0} waiting")));
+    parts.extend(open_sessions.map(|n| format!("{n:.0} open")));
+    parts.join("  ")
+}
+
+/// `65 min`, rounded to something a person plans with.
+pub(crate) fn span(seconds: f64) -> String {
+    let whole = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default().as_secs();
+    match whole {
+        0..90 => format!("{whole} s"),
+        90..5400 => format!("{} min", whole.div_ceil(60)),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
     }
 }
 
@@ -249,8 +418,10 @@ pub fn row(report: &TierReport) -> String {
         s.as_ref().map_or_else(dash, |s| format!("{:.3}{unit}", s.p95.value))
     };
     let verdict = format!("{}{}", report.verdict.name(), if report.point_only { "*" } else { "" });
+    // Padded first: what colours it takes no room.
+    let verdict = paint::verdict(report.verdict, &format!("{verdict:<9}"));
     let line = format!(
-        "{:>7}  {:<9} {:>10} {:>10} {:>10} {:>8} {:>10} {:>7} {:>6}  {}",
+        "{:>7}  {} {:>10} {:>10} {:>10} {:>8} {:>10} {:>7} {:>6}  {}",
         report.streams,
         verdict,
         p95(&report.ttft, " s"),
@@ -299,5 +470,40 @@ mod tests {
             assert_eq!(on(typed), "tc03 --seed 2 --into 'results/my run'", "{typed}");
         }
         assert_eq!(on("tc03|it's"), r"tc03 'it'\''s' --into 'results/my run'");
+    }
+
+    #[test]
+    fn spans_are_told_in_the_unit_that_fits() {
+        let spans = [-3.0, 0.4, 75.0, 100.0, 3_600.0, 43_500.0].map(span);
+        assert_eq!(spans, ["0 s", "0 s", "75 s", "2 min", "60 min", "12 h 05 min"]);
+    }
+
+    #[test]
+    fn live_figures_leave_out_what_is_not_known() {
+        let live = |wake_late_p99_ms, waiting, kv_pool| Progress::Live {
+            step: "N048",
+            at_s: 60.0,
+            counted: 17,
+            of: 432,
+            errors: 2,
+            ttft_p95_s: Some(0.1564),
+            ttft_n: 15,
+            wake_late_p99_ms,
+            cpu_share: None,
+            kv_pool,
+            waiting,
+            open_sessions: Some(48.0),
+        };
+        assert_eq!(
+            figures(&live(Some(1.25), Some(3.0), Some(0.327))),
+            "17/432 calls  2 errors  TTFT p95 0.156 s  KV 33 %  late p99 1.2 ms  3 waiting  48 open"
+        );
+        assert_eq!(figures(&live(None, None, None)), "17/432 calls  2 errors  TTFT p95 0.156 s  48 open");
+    }
+
+    #[test]
+    fn long_steps_speak_every_five_minutes() {
+        let every = [60.0, 480.0, 14_400.0].map(|s| format!("{} s", between_lines_s(s)));
+        assert_eq!(every, ["30 s", "120 s", "300 s"]);
     }
 }

@@ -1,8 +1,11 @@
 //! Shared pieces of the command line tools.
 pub mod campaign;
+pub mod commands;
 pub mod common;
 pub mod console;
+mod demands;
 pub mod doctor;
+mod expose;
 pub mod signals;
 pub mod tape_arrivals;
 pub mod tape_engine;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use jiff::{Timestamp, civil::DateTime};
 use tapedeck_cases::arrivals::{self, Answer, Asked, Compared, Measured, Rate};
-use tapedeck_cases::{Config, Role};
+use tapedeck_cases::{Config, Observer, Progress, Role};
 use tapedeck_load::arrivals::{Law, Lengths, Lines};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
-use crate::console::{Console, go_on};
+use crate::console::go_on;
 
 /// Let callers come when they come, and hold blocking and waiting against Erlang B and C.
 #[derive(Debug, Parser)]
@@ -120,23 +120,22 @@ pub enum WhenBusy {
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let asked = cli.asked()?;
     let mut config = cli.common.config()?;
-    if let (true, Lines::Server, Some(lines)) = (cli.common.rehearse, asked.lines, asked.server_lines) {
-        let note = give_lines(&mut config, lines);
-        Console::new(cli.common.json, cli.common.quiet || cli.common.json).line(&note);
-    }
+    let note = match (cli.common.rehearse, asked.lines, asked.server_lines) {
+        (true, Lines::Server, Some(lines)) => Some(give_lines(&mut config, lines)),
+        _ => None,
+    };
     config.check()?;
     let needs: &[Role] = if asked.role == Role::Pool { &[Role::Pool] } else { &[] };
     let (answer, console) =
         cli.common.carry_out(config, "arrivals", needs, async |world, dir, console| {
+            if let Some(text) = &note {
+                console.on(&Progress::Note { text });
+            }
             console.head(&world.config.slo);
             arrivals::run(world, dir, &asked, console).await
         })?;
-    if cli.common.json {
-        console.answer("arrivals", &answer);
-    } else {
-        summary(&answer).iter().for_each(|line| console.line(line));
-    }
-    Ok(answer.exit_code())
+    console.conclude("arrivals", &answer, summary);
+    Ok(console.exit(answer.exit_code()))
 }
 
 impl Cli {
@@ -222,7 +221,7 @@ fn give_lines(config: &mut Config, lines: u32) -> String {
     if let Some(engine) = engine.as_table_mut() {
         engine.insert("max_sessions".into(), toml::Value::Integer(lines.into()));
     }
-    format!("note: one built-in engine with {lines} lines")
+    format!("one built-in engine with {lines} lines")
 }
 
 /// Recorded starts, counted from the first.

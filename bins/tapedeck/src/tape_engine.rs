@@ -25,7 +25,15 @@ use crate::signals::interrupt;
 
 /// Serve simulated speech recognition on real sockets: pcm-json at /asr, /metrics with vLLM's names, /health.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "tape-engine", version)]
+#[command(
+    name = "tape-engine",
+    version,
+    after_help = "Examples:\n  tape-engine --instances 3 --balancer 127.0.0.1:0\n  \
+                  tape-engine --listen 127.0.0.1:9001 --instances 1 --tape tape-a.json --pool calls\n  \
+                  tape-engine --balance 127.0.0.1:9001,127.0.0.1:9002 --listen 127.0.0.1:9000\n\n\
+                  Exit codes: 0 asked to stop, and open calls could finish, 2 usage, parameters or tape, 3 environment, \
+                  130 asked to stop, and calls were cut."
+)]
 pub struct Cli {
     /// Address of the first instance (the others take the next ports; with port 0 any free ones), or of the
     /// balancer with --balance
@@ -68,7 +76,7 @@ pub struct Cli {
     #[arg(long, value_name = "TROUBLE")]
     pub mischief: Option<Mischief>,
     /// Seconds that open calls get to finish after SIGTERM or Ctrl-C
-    #[arg(long, value_name = "S", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub drain_s: u64,
     /// Worker threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]

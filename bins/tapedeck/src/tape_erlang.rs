@@ -18,7 +18,13 @@ pub use target::Goal;
 ///
 /// Traffic is in Erlang: calls an hour x mean call length in hours. See docs/erlang.md.
 #[derive(Debug, Parser)]
-#[command(name = "tape-erlang", version)]
+#[command(
+    name = "tape-erlang",
+    version,
+    after_help = "Examples:\n  tape-erlang b --traffic 2.5 --lines 7\n  tape-erlang c --calls-per-hour 300 --mean-s 60 --lines 7\n  \
+                  tape-erlang lines --traffic 2.5 --blocking 0.01 --table\n\n\
+                  Exit codes: 0 answered, 2 usage, or a question that has no answer."
+)]
 pub struct Cli {
     /// The question.
     #[command(subcommand)]

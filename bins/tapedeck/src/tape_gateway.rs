@@ -54,7 +54,7 @@ pub struct Cli {
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// rolling: audio between two requests, seconds
-    #[arg(long, value_name = "S", default_value_t = 2.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub window_s: f64,
     /// rolling: requests at a call's start whose text is not built upon
     #[arg(long, value_name = "N", default_value_t = 2)]
@@ -69,19 +69,19 @@ pub struct Cli {
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub max_sessions: u32,
     /// Longest call, seconds of audio
-    #[arg(long, value_name = "S", default_value_t = 1_200.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1_200.0)]
     pub max_audio_s: f64,
     /// rolling: audio that may wait before the gateway reads no more of a caller, seconds
-    #[arg(long, value_name = "S", default_value_t = 30.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     pub backlog_s: f64,
     /// How long a caller may be silent on the wire, seconds
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub idle_s: f64,
     /// How long an upstream may take for one answer, seconds
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub patience_s: f64,
     /// Seconds that open calls get to finish after SIGTERM or Ctrl-C
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub drain_s: f64,
     /// Environment variable that holds the upstreams' bearer token
     #[arg(long, value_name = "VARIABLE")]

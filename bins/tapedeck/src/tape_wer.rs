@@ -24,7 +24,14 @@ use input::{InputError, Pair};
 /// byte order mark and CRLF are accepted, empty lines skipped, and so is a first line `file<TAB>text` or
 /// `id<TAB>text`. See docs/wer.md.
 #[derive(Debug, Parser)]
-#[command(name = "tape-wer", version)]
+#[command(
+    name = "tape-wer",
+    version,
+    after_help = "Examples:\n  tape-wer ref.tsv hyp.tsv\n  tape-wer ref.tsv under-load.tsv --baseline alone.tsv --alarm 1.0\n  \
+                  tape-wer --jsonl pairs.jsonl --json\n\n\
+                  Exit codes: 0 counted (and no --alarm), 1 worse than --alarm allows, 2 usage or a text that cannot be read, \
+                  4 --alarm cannot be decided."
+)]
 pub struct Cli {
     /// Reference transcripts (TSV: id, text)
     #[arg(value_name = "REF.tsv", required_unless_present = "jsonl")]
@@ -54,13 +61,13 @@ pub struct Cli {
     #[arg(long)]
     pub json: bool,
     /// Draws of the bootstrap
-    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    #[arg(long = "resamples", alias = "draws", value_name = "N", default_value_t = 2_000)]
     pub draws: u32,
     /// Seed of the bootstrap (ChaCha8)
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Share of draws inside an interval
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    #[arg(long = "confidence", alias = "level", value_name = "SHARE", default_value_t = 0.95)]
     pub level: f64,
 }
 

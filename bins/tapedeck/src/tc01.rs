@@ -35,7 +35,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         tc01::run(world, dir, console).await
     })?;
     console.conclude("tc01", &answer, summary);
-    Ok(answer.decision.exit_code(answer.interrupted))
+    Ok(console.exit(answer.decision.exit_code(answer.interrupted)))
 }
 
 /// The last lines.

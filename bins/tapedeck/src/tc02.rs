@@ -21,7 +21,7 @@ pub struct Cli {
     #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
     pub levels: Option<Vec<u32>>,
     /// How long each level lasts at least, seconds [default: 300]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "SECONDS")]
     pub steady_s: Option<f64>,
     /// What every case understands.
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         tc02::run(world, dir, console).await
     })?;
     console.conclude("tc02", &answer, summary);
-    Ok(answer.decision.exit_code(answer.interrupted))
+    Ok(console.exit(answer.decision.exit_code(answer.interrupted)))
 }
 
 /// The last lines.

@@ -103,7 +103,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         climb(world, dir, console).await
     })?;
     conclude(cli, &console, &answer);
-    Ok(answer.exit_code(cli.common.require))
+    Ok(console.exit(answer.exit_code(cli.common.require)))
 }
 
 fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
@@ -171,7 +171,9 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     } else {
         String::new()
     };
-    let mut lines = vec![String::new(), format!("N* = {}{state}{simulated}", capacity.display())];
+    let found = capacity.display();
+    let is = if found.starts_with('>') { "" } else { "= " };
+    let mut lines = vec![String::new(), format!("N* {is}{found}{state}{simulated}")];
     if let Some(published) = capacity.published {
         lines.push(format!(
             "{} x N* = {published} calls may be published as capacity",

@@ -40,7 +40,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
             tc03b::run(world, dir, console, n_star).await
         })?;
     console.conclude("tc03b", &answer, summary);
-    Ok(answer.decision.exit_code(answer.interrupted))
+    Ok(console.exit(answer.decision.exit_code(answer.interrupted)))
 }
 
 /// The last lines.

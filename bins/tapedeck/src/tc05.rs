@@ -21,7 +21,7 @@ pub struct Cli {
     #[command(flatten)]
     pub n_star: NStarFlag,
     /// N* with long calls, where the run directory holds none
-    #[arg(long, value_name = "N")]
+    #[arg(long = "n-star-long", alias = "n-star-b", value_name = "N")]
     pub n_star_b: Option<u32>,
     /// How long the counted calls last, hours [default: 4]
     #[arg(long, value_name = "H")]
@@ -48,7 +48,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         tc05::run(world, dir, n_star, cli.n_star_b, console).await
     })?;
     console.conclude("tc05", &answer, summary);
-    Ok(answer.exit_code())
+    Ok(console.exit(answer.exit_code()))
 }
 
 /// The last lines.

@@ -74,7 +74,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         tc06::run(world, dir, n_star, cli.fault.into(), console).await
     })?;
     console.conclude("tc06", &answer, summary);
-    Ok(answer.exit_code())
+    Ok(console.exit(answer.exit_code()))
 }
 
 /// The last lines.

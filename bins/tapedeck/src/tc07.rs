@@ -38,7 +38,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         tc07::run(world, dir, n_star, console).await
     })?;
     console.conclude("tc07", &answer, summary);
-    Ok(answer.exit_code())
+    Ok(console.exit(answer.exit_code()))
 }
 
 /// The last lines.

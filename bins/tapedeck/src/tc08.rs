@@ -43,7 +43,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         tc08::run(world, dir, console, cli.streams).await
     })?;
     console.conclude("tc08", &answer, summary);
-    Ok(answer.decision.exit_code(answer.interrupted))
+    Ok(console.exit(answer.decision.exit_code(answer.interrupted)))
 }
 
 /// The last lines.

@@ -30,6 +30,7 @@ use crate::environment;
 use crate::error::{CaseError, ConfigError};
 use crate::point::{Point, cool_down, facts, note, plan, preflight, sampler};
 use crate::progress::{Observer, Phase, Progress};
+use crate::pulse::Pulse;
 use crate::reel::Role;
 use crate::world::{World, seconds};
 
@@ -251,15 +252,12 @@ fn long_call(world: &World, role: Role, mean: Duration) -> Result<(Arc<Deck>, Ve
 /// What a step has left so far.
 struct Kept<'a> {
     world: &'a World,
-    watch: &'a dyn Observer,
-    step: &'a str,
+    pulse: Pulse<'a>,
     metas: &'a [CallMeta],
     writer: StepWriter,
     rules: Rules,
     calls: Vec<CallRecord>,
     samples: Vec<Sample>,
-    planned: u64,
-    counted: u64,
     errors: u64,
 }
 
@@ -272,12 +270,9 @@ impl Kept<'_> {
         let record = score(trace, &shortened(meta, spoken), &self.rules, &Words::default());
         self.writer.call(&record, trace)?;
         let refused = record.outcome.outcome == Outcome::RefusedBusy;
-        if record.counted {
-            self.counted += 1;
-            self.errors += u64::from(record.class == OutcomeClass::Error && !refused);
-            let Self { step, counted, planned, errors, .. } = self;
-            self.watch.on(&Progress::Call { step, counted: *counted, of: *planned, errors: *errors });
-        }
+        let error = record.class == OutcomeClass::Error && !refused;
+        self.errors += u64::from(error && record.counted);
+        self.pulse.call(&record, error);
         // A refusal is what is being counted here, not an error of the calls that were taken.
         if !refused {
             self.calls.push(record);
@@ -287,6 +282,7 @@ impl Kept<'_> {
 
     fn sample(&mut self, sample: Sample) -> Result<(), CaseError> {
         self.writer.sample(&sample)?;
+        self.pulse.sample(&sample, &self.writer);
         self.samples.push(sample);
         Ok(())
     }
@@ -306,21 +302,19 @@ async fn one(
     let table = &offer.table;
     let planned = table.arrivals.iter().filter(|a| a.counted).count() as u64;
     let expected_s = table.to.as_secs_f64() + point_tail_s(offer);
-    watch.on(&Progress::StepBegins { step, streams: expected, counted_calls: planned, expected_s });
+    let at_s = world.now_s();
+    watch.on(&Progress::StepBegins { step, streams: expected, counted_calls: planned, expected_s, at_s });
     watch.on(&Progress::Phase { step, phase: Phase::Preflight });
     preflight(world, dir.path(), &point).await?;
     note(world, dir, step, "step_begins", None)?;
     let mut kept = Kept {
         world,
-        watch,
-        step,
+        pulse: Pulse::new(world, step, planned, watch),
         metas,
         writer: dir.begin(step)?,
         rules: Rules::new(world.site.dialect.evidence(), world.config.server.window_ms),
         calls: Vec::new(),
         samples: Vec::new(),
-        planned,
-        counted: 0,
         errors: 0,
     };
     let (stop_sampling, sampling) = watch::channel(false);
@@ -406,7 +400,7 @@ async fn one(
     if interrupted {
         return Ok(None);
     }
-    watch.on(&Progress::StepDone { report: &report, resumed: false });
+    watch.on(&Progress::StepDone { step, report: &report, resumed: false });
     Ok(Some(rate))
 }
 

@@ -32,6 +32,7 @@ pub mod link;
 pub mod point;
 pub mod pools;
 pub mod progress;
+mod pulse;
 pub mod reel;
 pub mod sections;
 pub mod shell;

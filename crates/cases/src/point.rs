@@ -120,6 +120,7 @@ pub async fn play(
         streams: point.streams,
         counted_calls: planned,
         expected_s: expected_s(world, point, &cast),
+        at_s: world.now_s(),
     });
     watch.on(&Progress::Phase { step, phase: Phase::Preflight });
     preflight(world, dir.path(), point).await?;
@@ -176,7 +177,7 @@ pub async fn play(
     if partial {
         return Ok(down.map_or(Ending::Interrupted, Ending::InstanceDown));
     }
-    watch.on(&Progress::StepDone { report: &report, resumed: false });
+    watch.on(&Progress::StepDone { step, report: &report, resumed: false });
     Ok(Ending::Done(Box::new(report)))
 }
 

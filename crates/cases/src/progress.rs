@@ -1,6 +1,7 @@
 //! What a case tells whoever watches it, while it runs.
 
 use serde::Serialize;
+use tapedeck_record::{Outcome, OutcomeClass};
 use tapedeck_slo::TierReport;
 
 use crate::decision::Decision;
@@ -29,6 +30,8 @@ pub enum Progress<'a> {
         path: String,
         /// Whether the engines are the built-in ones.
         simulated: bool,
+        /// Whether the clock is paused, so that an hour of the run passes in moments.
+        paused: bool,
     },
     /// A step begins.
     StepBegins {
@@ -40,6 +43,8 @@ pub enum Progress<'a> {
         counted_calls: u64,
         /// Expected length of the whole step, seconds.
         expected_s: f64,
+        /// Seconds from the run's origin.
+        at_s: f64,
     },
     /// A step enters another phase.
     Phase {
@@ -48,30 +53,62 @@ pub enum Progress<'a> {
         /// The phase.
         phase: Phase,
     },
-    /// A counted call ended.
+    /// A call ended.
     Call {
         /// The step.
         step: &'a str,
+        /// Whether the call counts.
+        counts: bool,
         /// Counted calls so far.
         counted: u64,
         /// Counted calls in all.
         of: u64,
         /// Calls so far whose outcome is an error.
         errors: u64,
+        /// How this one ended.
+        outcome: Outcome,
+        /// What that does to the verdict.
+        class: OutcomeClass,
+        /// Time to connect, seconds.
+        connect_s: Option<f64>,
+        /// First text on the limits' basis, seconds.
+        ttft_s: Option<f64>,
+        /// Final on the limits' basis, seconds.
+        final_s: Option<f64>,
+        /// Real-time factor.
+        rtf: Option<f64>,
     },
-    /// A sample was taken.
+    /// The figures that decide, as far as they are known; about once a second on the run's clock.
     Live {
         /// The step.
         step: &'a str,
+        /// Seconds from the run's origin.
+        at_s: f64,
+        /// Counted calls so far.
+        counted: u64,
+        /// Counted calls in all.
+        of: u64,
+        /// Calls so far whose outcome is an error.
+        errors: u64,
+        /// First-text p95 of the counted calls so far, on the limits' basis, seconds.
+        ttft_p95_s: Option<f64>,
+        /// Calls behind it.
+        ttft_n: u64,
+        /// Our own lateness at p99 over all chunks so far, milliseconds; empty under a paused clock.
+        wake_late_p99_ms: Option<f64>,
+        /// CPU that we used / this machine's cores, 0..1.
+        cpu_share: Option<f64>,
         /// Worst KV use among the instances, 0..1.
         kv_pool: Option<f64>,
         /// Capacity-waiting requests over all instances.
         waiting: Option<f64>,
-        /// Seconds from the run's origin.
-        at_s: f64,
+        /// Sessions that the instances hold open.
+        open_sessions: Option<f64>,
     },
     /// A step is decided and written down.
     StepDone {
+        /// Its name.
+        step: &'a str,
         /// Everything about it.
         report: &'a TierReport,
         /// Whether it was taken over from an earlier, resumed run.

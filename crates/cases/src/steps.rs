@@ -47,7 +47,7 @@ impl<'a> Steps<'a> {
         }
         let rest = std::mem::replace(&mut self.begun, true);
         if let Some(done) = self.dir.finished(&point.step) {
-            self.watch.on(&Progress::StepDone { report: &done.report, resumed: true });
+            self.watch.on(&Progress::StepDone { step: &point.step, report: &done.report, resumed: true });
             return Ok(Some(done.report.clone()));
         }
         if rest {

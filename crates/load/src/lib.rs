@@ -26,6 +26,8 @@
 //! # Ok(()) }
 //! ```
 //!
+//! `examples/drive.rs` plays and scores a load whole, without any server.
+//!
 //! Read on in [`Plan`] (what is played), [`Cast`] (who plays which tape), [`run`] (which calls count, how it ends),
 //! [`arrivals`] (calls that come when they come), [`Control`] (how to end it sooner) and [`Timeouts`] (why nothing
 //! hangs). Limits: one connection per

@@ -17,6 +17,8 @@
 //! # Ok::<(), tapedeck_protocol::DialectError>(())
 //! ```
 //!
+//! `examples/dialect.rs` is a whole dialect in eighty lines.
+//!
 //! Read on in [`Dialect`] (the contract), [`Transcript`] (text that is revised), one module for each dialect
 //! (from [`pcm_json`], a house's own gateway, to [`openai_transcriptions`], which is no stream at all) and
 //! [`registry`] (how a new dialect gets in: one file, one line). Limits: nothing here reads a

@@ -18,6 +18,8 @@
 //! # }
 //! ```
 //!
+//! `examples/judge.rs` judges an existing run anew.
+//!
 //! Read on in [`dir`] (the folder and its journal), [`step`] (what a step writes) and [`tables`] (the CSV
 //! files). Nothing here computes a figure: it writes down what `score` and `slo` decided.
 

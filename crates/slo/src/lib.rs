@@ -23,12 +23,13 @@
 //!
 //! Read on in [`judge()`] (the order in which a tier is judged), [`report`] (all that is known of a judged tier),
 //! [`mod@capacity`] (N*, refinement, the end of a ladder), [`live`] (what ends a tier while it runs), [`plan`] (how many
-//! calls a verdict needs), [`repeat`], [`mod@leak`] and [`mod@recovery`].
+//! calls a verdict needs), [`demand`] (limits in one line), [`repeat`], [`mod@leak`] and [`mod@recovery`].
 //!
 //! Limits: intervals assume that streams are independent of each other; a tier of one stream has only its order
 //! statistics. Stationarity needs at least four blocks of a minute.
 
 pub mod capacity;
+pub mod demand;
 pub mod evidence;
 mod figures;
 mod judge;
@@ -47,6 +48,7 @@ pub mod split;
 mod stationarity;
 
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
+pub use demand::{Demand, DemandError, FIGURES, Figure, Finding, answered, meant_to_fail};
 pub use evidence::{Bounds, CacheSetting, Expected, InstanceFacts, QualityBaseline, TierEvidence};
 pub use judge::judge;
 pub use leak::{Leak, LeakRules, LeakVerdict, leak};

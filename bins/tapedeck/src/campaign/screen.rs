@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tapedeck_cases::campaign::Part;
 use tapedeck_cases::{Decision, Observer, Phase, Progress};
 
-use crate::console::{Console, row};
+use crate::console::{Console, figures, row, span};
 
 /// Sentences that stay on the screen.
 const NOTES: usize = 4;
@@ -36,9 +35,6 @@ struct Live {
 
 #[derive(Debug, Default)]
 struct State {
-    counted: u64,
-    of: u64,
-    errors: u64,
     notes: VecDeque<String>,
 }
 
@@ -72,20 +68,20 @@ impl<'a> Screen<'a> {
                 let answer = word(*decision);
                 self.console.line(&format!("[{number}/{of}] {part} {answer}{before}: {sentence}"));
             }
-            Progress::StepBegins { step, streams, counted_calls, expected_s } => {
+            Progress::StepBegins { step, streams, counted_calls, expected_s, .. } => {
                 self.console.line(&format!(
                     "{step}: {streams} streams, {counted_calls} calls will count, about {}",
                     span(*expected_s)
                 ));
             }
             Progress::StepDone { report, .. } => self.console.line(&row(report)),
-            other => self.console.on(other),
+            other => self.console.display(other),
         }
     }
 
     fn show(live: &Live, progress: &Progress<'_>, state: &mut State) {
         match progress {
-            Progress::Run { path, simulated } => {
+            Progress::Run { path, simulated, .. } => {
                 let what = if *simulated { "simulated campaign" } else { "campaign" };
                 live.head.set_message(format!("{what} in {path}"));
             }
@@ -96,8 +92,7 @@ impl<'a> Screen<'a> {
             Progress::PartDone { part, number, decision, sentence, .. } => {
                 live.part(*number, format!("{:>4}  {part:<6} {sentence}", word(*decision)));
             }
-            Progress::StepBegins { step, streams, counted_calls, expected_s } => {
-                (state.counted, state.of, state.errors) = (0, *counted_calls, 0);
+            Progress::StepBegins { step, streams, expected_s, .. } => {
                 live.step.set_message(format!("{step}: {streams} streams, about {}", span(*expected_s)));
                 live.figures.set_message("");
             }
@@ -110,17 +105,8 @@ impl<'a> Screen<'a> {
                 };
                 live.step.set_message(format!("{step}: {phase}"));
             }
-            Progress::Call { counted, of, errors, .. } => {
-                (state.counted, state.of, state.errors) = (*counted, *of, *errors);
-            }
-            Progress::Live { kv_pool, waiting, .. } => {
-                let kv = kv_pool.map_or_else(String::new, |kv| format!(", KV pool {:.0} %", kv * 100.0));
-                let waiting = waiting.map_or_else(String::new, |w| format!(", {w:.0} waiting"));
-                live.figures.set_message(format!(
-                    "{} of {} calls, {} errors{kv}{waiting}",
-                    state.counted, state.of, state.errors
-                ));
-            }
+            Progress::Call { .. } => {}
+            Progress::Live { .. } => live.figures.set_message(figures(progress)),
             Progress::StepDone { report, .. } => live.last.set_message(row(report)),
             Progress::Note { text } => {
                 state.notes.push_back((*text).to_string());
@@ -166,12 +152,13 @@ impl Live {
 
 impl Observer for Screen<'_> {
     fn on(&self, progress: &Progress<'_>) {
+        self.console.watch(progress);
         // A poisoned state only held what is shown.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.live {
             Some(live) => Self::show(live, progress, &mut state),
             None if self.console.is_table() => self.log(progress),
-            None => self.console.on(progress),
+            None => self.console.display(progress),
         }
     }
 }
@@ -183,26 +170,5 @@ pub(super) const fn word(decision: Option<Decision>) -> &'static str {
         Some(Decision::No) => "no",
         Some(Decision::Undecidable) => "open",
         None => "-",
-    }
-}
-
-/// `1h 5m`, rounded to something a person plans with.
-fn span(seconds: f64) -> String {
-    let whole = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default().as_secs();
-    match whole {
-        0..90 => format!("{whole} s"),
-        90..5400 => format!("{} min", whole.div_ceil(60)),
-        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_told_in_the_unit_that_fits() {
-        let spans = [0.4, 75.0, 100.0, 3_600.0, 43_500.0].map(span);
-        assert_eq!(spans, ["0 s", "75 s", "2 min", "60 min", "12 h 05 min"]);
     }
 }

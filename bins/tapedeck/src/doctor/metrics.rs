@@ -29,13 +29,13 @@ pub struct Args {
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
     /// Environment variable that holds the bearer token for URLs
-    #[arg(long, value_name = "VAR")]
+    #[arg(long, value_name = "VARIABLE")]
     pub token_env: Option<String>,
     /// PEM file with a further authority to trust for https URLs
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// Limit for one answer, seconds
-    #[arg(long, value_name = "S", default_value_t = 5)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     pub timeout_s: u64,
 }
 

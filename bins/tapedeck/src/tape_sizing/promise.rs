@@ -35,7 +35,7 @@ pub struct StatementArgs {
     #[arg(long, value_name = "STREAMS")]
     pub hard_ceiling: Option<u32>,
     /// Share of N* that is promised [default: the run's, else 0.7]
-    #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
+    #[arg(long = "safety-factor", alias = "safety", value_name = "FACTOR", allow_negative_numbers = true)]
     pub safety: Option<f64>,
     /// Instances that carry the calls [default: the run's, else 1]
     #[arg(long, value_name = "N")]

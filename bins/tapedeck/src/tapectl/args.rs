@@ -6,14 +6,27 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use tapedeck_audio::Channel;
 
+use crate::commands::ForShell;
+
 /// Makes tapes out of pools of call recordings, and tells whether they are still what they were.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "tapectl", version)]
+#[command(name = "tapectl", version, after_help = HELP)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
+
+const HELP: &str = "\
+Examples:
+  tapectl scan calls/
+  tapectl freeze calls/ --spec tape-a --seed 1 -o tape-a.json
+  tapectl verify tape-a.json calls/
+  tapectl completions bash > ~/.local/share/bash-completion/completions/tapectl
+  tapectl man ~/.local/share/man/man1
+
+Exit codes: 0 done, 1 the answer is no (recordings missing, changed or unusable), 2 usage or an unreadable pool or \
+manifest, 3 environment.";
 
 /// What `tapectl` can do.
 #[derive(Debug, Clone, Subcommand)]
@@ -30,6 +43,25 @@ pub enum Command {
     Show(Show),
     /// Show which call each of N streams starts with, and when
     Phases(Phases),
+    /// Print what a shell needs to complete the flags of every command
+    Completions(Completions),
+    /// Write the manual pages of every command into a folder
+    Man(Man),
+}
+
+/// `tapectl completions`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Completions {
+    /// Shell that reads it
+    #[arg(value_enum)]
+    pub shell: ForShell,
+}
+
+/// `tapectl man`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Man {
+    /// Folder to write to, e.g. ~/.local/share/man/man1
+    pub folder: PathBuf,
 }
 
 /// `tapectl scan`
@@ -62,7 +94,7 @@ pub struct Scan {
     #[arg(long)]
     pub strict: bool,
     /// Threads [default: one per core]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long = "threads", alias = "jobs", short = 'j', value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
 }
 
@@ -80,7 +112,7 @@ pub struct Resample {
     #[arg(long)]
     pub force: bool,
     /// Threads [default: one per core]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long = "threads", alias = "jobs", short = 'j', value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
 }
 
@@ -96,7 +128,7 @@ pub struct Freeze {
     #[arg(long)]
     pub name: Option<String>,
     /// Seed of the choice
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Manifest to write [default: NAME.json]
     #[arg(long, short, value_name = "FILE")]
@@ -120,7 +152,7 @@ pub struct Freeze {
     #[arg(long)]
     pub force: bool,
     /// Threads [default: one per core]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long = "threads", alias = "jobs", short = 'j', value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
 }
 
@@ -132,7 +164,7 @@ pub struct Verify {
     /// Folder of its recordings
     pub pool: PathBuf,
     /// Threads [default: one per core]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long = "threads", alias = "jobs", short = 'j', value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
 }
 
@@ -145,7 +177,7 @@ pub struct Show {
     #[arg(long, value_delimiter = ',', default_values_t = [3, 6, 12, 24, 48, 90])]
     pub streams: Vec<u32>,
     /// Delay between the starts of two streams, seconds
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long = "ramp-s", alias = "ramp", value_name = "SECONDS", default_value_t = 0.5)]
     pub ramp: f64,
 }
 
@@ -157,7 +189,7 @@ pub struct Phases {
     /// Number of streams
     pub streams: u32,
     /// Delay between the starts of two streams, seconds
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long = "ramp-s", alias = "ramp", value_name = "SECONDS", default_value_t = 0.5)]
     pub ramp: f64,
     /// One JSON object per stream
     #[arg(long)]

@@ -15,7 +15,8 @@ use std::io::Write;
 
 use tapedeck_record::ExitCode;
 
-pub use args::{Args, ChannelArg, Command, Freeze, Phases, Resample, Scan, Show, Verify};
+use crate::commands;
+pub use args::{Args, ChannelArg, Command, Completions, Freeze, Man, Phases, Resample, Scan, Show, Verify};
 pub use error::Error;
 
 /// Does what the command line asks; what there is to read goes to `out`.
@@ -30,6 +31,17 @@ pub fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         Command::Verify(args) => verify::run(args, out),
         Command::Show(args) => show::run(args, out),
         Command::Phases(args) => phases::run(args, out),
+        Command::Completions(args) => {
+            commands::completions(args.shell, out)?;
+            Ok(ExitCode::Ok)
+        }
+        Command::Man(args) => {
+            let folder = args.folder.display();
+            let pages = commands::manual(&args.folder)
+                .map_err(|e| Error::Environment(format!("cannot write manual pages to {folder}: {e}")))?;
+            writeln!(out, "{} pages in {folder}; try: man {folder}/tc03.1", pages.len())?;
+            Ok(ExitCode::Ok)
+        }
     }
 }
 

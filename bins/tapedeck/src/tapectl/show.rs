@@ -48,7 +48,7 @@ pub(super) fn check_ramp(ramp: f64) -> Result<(), Error> {
     if (0.0..=3600.0).contains(&ramp) {
         return Ok(());
     }
-    Err(Error::Usage(format!("--ramp {ramp}: give seconds between 0 and 3600")))
+    Err(Error::Usage(format!("--ramp-s {ramp}: give seconds between 0 and 3600")))
 }
 
 fn timeline(manifest: &Manifest, out: &mut impl Write) -> Result<(), Error> {

@@ -15,7 +15,8 @@ use tapedeck_stats::Moments;
 
 use super::Point;
 use crate::error::CaseError;
-use crate::progress::{Observer, Progress};
+use crate::progress::Observer;
+use crate::pulse::Pulse;
 use crate::words;
 use crate::world::World;
 
@@ -32,16 +33,13 @@ pub(crate) struct About<'a> {
 /// What a running point has left so far.
 pub(crate) struct Tally<'a> {
     pub(crate) about: About<'a>,
-    watch: &'a dyn Observer,
+    pulse: Pulse<'a>,
     pub(crate) writer: StepWriter,
     rules: Rules,
     calls: Vec<CallRecord>,
     samples: Vec<Sample>,
     live: LiveWatch,
-    latest: BTreeMap<String, (Option<f64>, Option<f64>)>,
     pub(crate) alerts: Vec<Alert>,
-    counted: u64,
-    errors: u64,
     pub(super) abort: Option<Abort>,
     pub(super) down: Option<String>,
     pub(crate) interrupted: bool,
@@ -56,17 +54,14 @@ impl<'a> Tally<'a> {
     ) -> Self {
         let (world, point) = (about.world, about.point);
         Self {
+            pulse: Pulse::new(world, &point.step, about.planned, watch),
             about,
-            watch,
             writer,
             rules: Rules::new(world.site.dialect.evidence(), world.config.server.window_ms),
             calls: Vec::new(),
             samples: Vec::new(),
             live: LiveWatch::new(world.config.slo.clone(), point.streams, vram),
-            latest: BTreeMap::new(),
             alerts: Vec::new(),
-            counted: 0,
-            errors: 0,
             abort: None,
             down: None,
             interrupted: false,
@@ -75,7 +70,7 @@ impl<'a> Tally<'a> {
 
     pub(crate) fn call(&mut self, played: &Played) -> Result<(), CaseError> {
         let trace = &played.trace;
-        let About { world, point, planned, .. } = self.about;
+        let About { world, point, .. } = self.about;
         let Some(call) = point.content.call(world, trace) else { return Ok(()) };
         // Alignment is the dearest part of scoring, and only counted calls are judged by their words.
         let judged = trace.counted && point.content.scores_words(trace.stream);
@@ -85,21 +80,10 @@ impl<'a> Tally<'a> {
         if world.config.run.keep_texts {
             self.writer.texts(&record, &played.texts)?;
         }
-        if record.class == OutcomeClass::Error {
-            self.errors += 1;
-        }
         if let Some(abort) = self.live.push(&record) {
             self.alerts.push(Alert::Abort(abort));
         }
-        if record.counted {
-            self.counted += 1;
-            self.watch.on(&Progress::Call {
-                step: &point.step,
-                counted: self.counted,
-                of: planned,
-                errors: self.errors,
-            });
-        }
+        self.pulse.call(&record, record.class == OutcomeClass::Error);
         self.calls.push(record);
         Ok(())
     }
@@ -107,17 +91,7 @@ impl<'a> Tally<'a> {
     pub(crate) fn sample(&mut self, sample: Sample) -> Result<(), CaseError> {
         self.writer.sample(&sample)?;
         self.alerts.extend(self.live.push_sample(&sample));
-        if let SampleBody::Engine(scrape) = &sample.body {
-            let value = |metric| scrape.values.get(&metric).copied();
-            let now = (value(Metric::KvPool), value(Metric::WaitingCapacity));
-            self.latest.insert(sample.source.clone(), now);
-            self.watch.on(&Progress::Live {
-                step: &self.about.point.step,
-                kv_pool: self.latest.values().filter_map(|v| v.0).reduce(f64::max),
-                waiting: self.latest.values().filter_map(|v| v.1).reduce(|a, b| a + b),
-                at_s: sample.at_s,
-            });
-        }
+        self.pulse.sample(&sample, &self.writer);
         self.samples.push(sample);
         Ok(())
     }

@@ -62,7 +62,8 @@ pub(super) async fn play(
     )]
     let guess = (expected.as_secs_f64() / mean_s * f64::from(scene.streams)) as u64;
     let expected_s = expected.as_secs_f64();
-    watch.on(&Progress::StepBegins { step, streams: scene.streams, counted_calls: guess, expected_s });
+    let at_s = world.now_s();
+    watch.on(&Progress::StepBegins { step, streams: scene.streams, counted_calls: guess, expected_s, at_s });
     watch.on(&Progress::Phase { step, phase: Phase::Preflight });
     preflight(world, dir.path(), &point).await?;
     note(world, dir, step, "step_begins", None)?;
@@ -140,7 +141,7 @@ pub(super) async fn play(
     }
     dir.commit(tally.writer, report.clone(), incident.is_none())?;
     if incident.is_some() {
-        watch.on(&Progress::StepDone { report: &report, resumed: false });
+        watch.on(&Progress::StepDone { step, report: &report, resumed: false });
     }
     Ok(incident)
 }

@@ -1,0 +1,33 @@
+//! Holding the limits of the command line against what was played.
+
+use tapedeck_cases::{CaseError, earlier};
+use tapedeck_rundir::RunDir;
+use tapedeck_slo::{Capacity, Demand, Finding, meant_to_fail};
+
+/// Holds every limit against every whole step among `steps`; of a ladder, only against the tiers up to its N*.
+///
+/// # Errors
+/// Calls that cannot be read back.
+pub(crate) fn check(demands: &[Demand], steps: &[String], dir: &RunDir) -> Result<Vec<Finding>, CaseError> {
+    let mut findings = Vec::new();
+    if demands.is_empty() {
+        return Ok(findings);
+    }
+    let n_star = |file: &str| -> Result<Option<u32>, CaseError> {
+        Ok(earlier::read::<Capacity>(dir, file)?.and_then(|capacity| capacity.n_star))
+    };
+    let (of_tape, of_pool) = (n_star("capacity.json")?, n_star("capacity-pool.json")?);
+    for step in steps {
+        let Some(done) = dir.finished(step) else { continue };
+        let n_star = if step.starts_with("pool-") { of_pool } else { of_tape };
+        if meant_to_fail(step, done.report.streams, n_star) {
+            continue;
+        }
+        let calls = dir.calls_of(step)?;
+        findings.extend(demands.iter().flat_map(|demand| demand.check(step, &done.report, &calls)));
+    }
+    if findings.is_empty() {
+        findings.extend(demands.iter().map(Finding::nothing_judged));
+    }
+    Ok(findings)
+}

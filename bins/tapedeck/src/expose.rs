@@ -1,0 +1,107 @@
+//! What the client measures, for Prometheus, while a case runs.
+//!
+//! The page is made and served on a thread of its own, so that no scrape ever delays a chunk of audio.
+
+mod page;
+mod state;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, header};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tapedeck_cases::Progress;
+use tokio::net::TcpListener;
+
+use crate::common::Failure;
+use state::State;
+
+/// A page that follows a case.
+#[derive(Debug)]
+pub(crate) struct Exposed {
+    state: Arc<Mutex<State>>,
+    address: SocketAddr,
+}
+
+impl Exposed {
+    /// Begins to serve.
+    ///
+    /// # Errors
+    /// An address that cannot be had.
+    pub(crate) fn serve(at: SocketAddr, case: &str) -> Result<Self, Failure> {
+        let refused = |error: std::io::Error| {
+            Failure::Usage(format!("--listen {at}: {error}; take another address, or port 0 for a free one"))
+        };
+        let listener = std::net::TcpListener::bind(at).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let state = Arc::new(Mutex::new(State::new(case)));
+        let shown = Arc::clone(&state);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+        std::thread::Builder::new()
+            .name("metrics-page".into())
+            .spawn(move || runtime.block_on(accept(listener, shown)))
+            .map_err(refused)?;
+        Ok(Self { state, address })
+    }
+
+    /// Where the page is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/metrics", self.address)
+    }
+
+    /// Takes notice.
+    pub(crate) fn on(&self, progress: &Progress<'_>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).on(progress);
+    }
+}
+
+async fn accept(listener: std::net::TcpListener, state: Arc<Mutex<State>>) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, most likely: some connection must end first.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let state = Arc::clone(&state);
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let answer = answer(&request, &state);
+                std::future::ready(Ok::<_, Infallible>(answer))
+            });
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(Duration::from_secs(10))
+                .serve_connection(TokioIo::new(stream), service);
+            // A reader that went away is nobody's fault.
+            let _ = connection.await;
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, state: &Mutex<State>) -> Response<Full<Bytes>> {
+    let known = matches!(request.uri().path(), "/metrics");
+    let (status, text) = match *request.method() {
+        Method::GET | Method::HEAD if known => {
+            // The page is written from a copy, so that the case never waits for it.
+            let state = state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            (StatusCode::OK, page::write(&state))
+        }
+        Method::GET | Method::HEAD => (StatusCode::NOT_FOUND, "the page is at /metrics\n".into()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, "this page can only be read\n".into()),
+    };
+    let kind = if known { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain; charset=utf-8" };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+}
+
+#[cfg(test)]
+mod tests;
