@@ -3,7 +3,6 @@
 //! Once ready it prints one JSON line with the addresses it got, so that nothing needs fixed ports:
 //! `{"simulated":true,"instances":["127.0.0.1:41001"],"balancer":"127.0.0.1:41002"}`.
 
-use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +15,11 @@ use tapedeck_engine::{
 };
 use tapedeck_record::ExitCode;
 use tapedeck_tape::{Tape, TapeCall};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::common::Failure;
+use crate::serving::{accept, announce, listen, wait};
 use crate::signals::interrupt;
 
 /// Serve simulated speech recognition on real sockets: pcm-json at /asr, /metrics with vLLM's names, /health.
@@ -183,55 +182,6 @@ async fn drain(engines: &[EngineHandle], limit: Duration) -> ExitCode {
         sleep(Duration::from_millis(20)).await;
     }
     if open() { ExitCode::Interrupted } else { ExitCode::Ok }
-}
-
-/// Binds an address and tells which one it got.
-async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    let bind = async {
-        let listener = TcpListener::bind(at).await?;
-        let address = listener.local_addr()?;
-        Ok::<_, io::Error>((listener, address))
-    };
-    bind.await.map_err(|error| Failure::System {
-        what: "listen (choose another --listen or --balancer, or port 0)",
-        source: io::Error::new(error.kind(), format!("{at}: {error}")),
-    })
-}
-
-/// Takes connections for ever, each on a task of its own.
-async fn accept<F>(listener: TcpListener, serve: impl Fn(TcpStream) -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // A message held back to fill a packet would read as the engine's latency.
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(serve(stream));
-            }
-            // Out of descriptors, most likely: some connection must end first.
-            Err(_) => sleep(Duration::from_millis(50)).await,
-        }
-    }
-}
-
-/// Waits for SIGTERM or Ctrl-C.
-async fn wait(mut stopped: watch::Receiver<bool>) {
-    // A sender that is gone means that nobody will ever ask us to stop.
-    if stopped.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Prints the one line that scripts wait for.
-fn announce(ready: &Ready) -> Result<(), Failure> {
-    let write = || -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{}", serde_json::to_string(ready)?)?;
-        out.flush()
-    };
-    write().map_err(|source| Failure::System { what: "print the addresses", source })
 }
 
 /// What instance number `n` of this process is told.

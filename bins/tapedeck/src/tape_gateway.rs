@@ -14,11 +14,11 @@ use serde::Serialize;
 use tapedeck_gateway::{Backend, Gateway, Options, Realtime, Rolling, SessionLog, Upstream};
 use tapedeck_record::ExitCode;
 use tapedeck_transport::{Endpoint, NetConnector, NetOptions, Secret, TlsOptions};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::common::Failure;
+use crate::serving::{accept, announce, listen, wait};
 use crate::signals::interrupt;
 
 const EXAMPLES: &str = "\
@@ -137,32 +137,21 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 async fn serve(
     cli: &Cli,
     gateway: &Gateway,
-    mut stopped: watch::Receiver<bool>,
+    stopped: watch::Receiver<bool>,
     drain: Duration,
 ) -> Result<ExitCode, Failure> {
-    let bind = async {
-        let listener = TcpListener::bind(cli.listen).await?;
-        let address = listener.local_addr()?;
-        Ok::<_, io::Error>((listener, address))
-    };
-    let (listener, address) = bind.await.map_err(|error| Failure::System {
-        what: "listen (choose another --listen, or port 0)",
-        source: io::Error::new(error.kind(), format!("{}: {error}", cli.listen)),
-    })?;
+    let (listener, address) = listen(cli.listen).await?;
     gateway.check().await;
     let watcher = gateway.clone();
     tokio::spawn(async move { watcher.watch().await });
     let server = gateway.clone();
-    tokio::spawn(async move { accept(&listener, &server).await });
+    tokio::spawn(accept(listener, move |stream| server.serve(stream)));
     let backend = match cli.backend {
         How::Realtime => "realtime",
         How::Rolling => "rolling",
     };
     announce(&Ready { listen: address.to_string(), backend, upstreams_up: gateway.upstreams_up() })?;
-    // A sender that is gone means that nobody will ever ask us to stop.
-    if stopped.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
+    wait(stopped).await;
     gateway.drain();
     let until = Instant::now() + drain;
     while gateway.open_sessions() > 0 && Instant::now() < until {
@@ -174,31 +163,6 @@ async fn serve(
     // The last callers get the time to read their final and to close.
     sleep(Duration::from_millis(200).min(drain)).await;
     Ok(ExitCode::Ok)
-}
-
-/// Takes connections for ever, each on a task of its own.
-async fn accept(listener: &TcpListener, gateway: &Gateway) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // A message held back to fill a packet would read as the engine's latency.
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(gateway.serve(stream));
-            }
-            // Out of descriptors, most likely: some connection must end first.
-            Err(_) => sleep(Duration::from_millis(50)).await,
-        }
-    }
-}
-
-/// Prints the one line that scripts wait for.
-fn announce(ready: &Ready) -> Result<(), Failure> {
-    let write = || -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{}", serde_json::to_string(ready)?)?;
-        out.flush()
-    };
-    write().map_err(|source| Failure::System { what: "print the address", source })
 }
 
 /// Writes the line of a session. A log that cannot be written must not end calls.

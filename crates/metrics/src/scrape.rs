@@ -15,12 +15,14 @@ pub enum ScrapeError {
     #[error(transparent)]
     Http(#[from] HttpError),
     /// An answer, but not the page.
-    #[error("{url} answers {status}; is this the metrics page, and does it want a token?")]
+    #[error("{url} answers {status}{said}; is this the metrics page, and does it want a token?")]
     Status {
         /// What was asked.
         url: String,
         /// The HTTP status.
         status: u16,
+        /// What it says about that, in brackets; empty where it says nothing that a person would want to read.
+        said: String,
     },
     /// A page, but not of metrics: a proxy's error page with status 200, for example.
     #[error("{url} is not a metrics page ({why}); does a proxy stand in between?")]
@@ -84,7 +86,8 @@ pub async fn fetch_page(
     let response = http_get(connector, endpoint, bearer, limits).await?;
     let to = Instant::now();
     if response.status.as_u16() != 200 {
-        return Err(ScrapeError::Status { url: endpoint.to_string(), status: response.status.as_u16() });
+        let (url, status) = (endpoint.to_string(), response.status.as_u16());
+        return Err(ScrapeError::Status { url, status, said: said(&response.body) });
     }
     let page = parse(&String::from_utf8_lossy(&response.body));
     let html = response.content_type.is_some_and(|kind| kind.trim_start().starts_with("text/html"));
@@ -94,6 +97,15 @@ pub async fn fetch_page(
         return Err(ScrapeError::NotMetrics { url: endpoint.to_string(), why });
     }
     Ok(Fetched { page, from, to })
+}
+
+/// The first line of an answer, if a person may have written it for a person.
+fn said(body: &[u8]) -> String {
+    const LONGEST: usize = 200;
+    let text = String::from_utf8_lossy(body);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let words = !line.is_empty() && line.len() <= LONGEST && !line.starts_with(['<', '{', '[']);
+    if words { format!(" ({line})") } else { String::new() }
 }
 
 /// Why a page that was read is no page of metrics, if it is none.

@@ -290,6 +290,8 @@ async fn every_way_to_fail_has_its_name() {
         ("/silent", vec![Answer::Silence]),
         ("/huge", vec![page(&"x".repeat(2000))]),
         ("/lost", vec![answer("404 Not Found", "text/plain", "vllm:num_requests_running 1\n")]),
+        ("/unwell", vec![answer("503 Service Unavailable", "text/plain", "\nthe driver is asleep\n")]),
+        ("/markup", vec![answer("502 Bad Gateway", "text/html", "<h1>Bad Gateway</h1>")]),
         (
             "/html",
             vec![answer("200 OK", "text/plain", "<!doctype html><html><body>502 Bad Gateway</body></html>")],
@@ -309,6 +311,10 @@ async fn every_way_to_fail_has_its_name() {
         assert!(matches!(error, ScrapeError::Http(_)) && error.to_string().contains(words), "{error}");
     }
     assert!(matches!(read("/lost").await, ScrapeError::Status { status: 404, .. }));
+    let unwell = read("/unwell").await.to_string();
+    assert!(unwell.contains("answers 503 (the driver is asleep); is this"), "{unwell}");
+    let markup = read("/markup").await.to_string();
+    assert!(markup.contains("answers 502; is this"), "{markup}");
     for path in ["/html", "/liar", "/empty"] {
         let error = read(path).await;
         assert!(matches!(error, ScrapeError::NotMetrics { .. }), "{path}: {error}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
-use tapedeck_metrics::gpu::{GpuDevice, from_dcgm_page, from_smi_csv};
+use tapedeck_metrics::gpu::{GpuDevice, GpuProcess, from_dcgm_page, from_smi_csv};
 use tapedeck_metrics::{
     EngineKind, HistogramDelta, Page, Understood, fetch_page, parse, understand, why_not_metrics,
 };
@@ -297,6 +297,27 @@ fn gpu_lines(text: &mut String, gpus: &[GpuDevice]) -> std::fmt::Result {
                 }
             }
         }
+        if let Some(why) = gpu.not_available.get("throttle") {
+            writeln!(text, "    {:<18} {:>14}   {why}", "throttle", "not available")?;
+        } else {
+            let reasons = gpu.reading.throttle.join(", ");
+            let reasons = if reasons.is_empty() { "nothing holds it down" } else { &reasons };
+            writeln!(text, "    {:<18} {reasons:>14}", "throttle")?;
+        }
+        process_lines(text, gpu)?;
+    }
+    Ok(())
+}
+
+/// Who computes on it, where the read-out tells.
+fn process_lines(text: &mut String, gpu: &GpuDevice) -> std::fmt::Result {
+    for process in &gpu.processes {
+        let name = process.name.as_deref().unwrap_or("unnamed");
+        let bytes = process.memory_bytes.map_or("not available".to_owned(), |bytes| bytes.to_string());
+        writeln!(text, "    {:<18} {bytes:>14}   {name}", format!("process {}", process.pid))?;
+    }
+    if let Some(why) = gpu.not_available.get("processes") {
+        writeln!(text, "    {:<18} {:>14}   {why}", "processes", "not available")?;
     }
     Ok(())
 }
@@ -346,6 +367,11 @@ fn to_json(source: &str, found: &Found) -> Value {
     }
 }
 
+fn processes_json(gpu: &GpuDevice) -> Vec<Value> {
+    let one = |process: &GpuProcess| json!({ "pid": process.pid, "name": process.name, "memory_bytes": process.memory_bytes });
+    gpu.processes.iter().map(one).collect()
+}
+
 fn gpus_json(gpus: &[GpuDevice]) -> Vec<Value> {
     gpus.iter()
         .map(|gpu| {
@@ -355,6 +381,7 @@ fn gpus_json(gpus: &[GpuDevice]) -> Vec<Value> {
                 "mig": gpu.mig,
                 "reading": gpu.reading,
                 "not_available": gpu.not_available,
+                "processes": processes_json(gpu),
             })
         })
         .collect()

@@ -1,11 +1,12 @@
-//! GPUs from the page of a DCGM exporter, or of any exporter that speaks with its names.
+//! GPUs from the page of a DCGM exporter, or of any exporter that speaks with its names, `tape-gpu-exporter` among them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tapedeck_transport::{BoxFuture, Connector, Endpoint, GetLimits, Secret};
 
-use super::{GpuDevice, GpuError, GpuSource, throttle_names};
+use super::page::{NOT_AVAILABLE, PROCESS_MEMORY};
+use super::{FIELDS, GpuDevice, GpuError, GpuProcess, GpuSource, PROCESSES, throttle_names};
 use crate::parse::{Page, Series};
 use crate::pool::to_whole;
 use crate::scrape::fetch_page;
@@ -49,7 +50,10 @@ const MIB: f64 = 1_048_576.0;
 /// When the page has none.
 pub fn from_dcgm_page(page: &Page) -> Result<Vec<GpuDevice>, GpuError> {
     let mut by_gpu: BTreeMap<String, Vec<&Series>> = BTreeMap::new();
-    for series in page.series.iter().filter(|series| series.name.starts_with("DCGM_FI_")) {
+    let ours = [NOT_AVAILABLE, PROCESS_MEMORY];
+    let known =
+        |series: &&Series| series.name.starts_with("DCGM_FI_") || ours.contains(&series.name.as_str());
+    for series in page.series.iter().filter(known) {
         let id = series.label("UUID").or_else(|| series.label("uuid")).map(str::to_owned);
         if let Some(id) = id.or_else(|| Some(format!("gpu{}", series.label("gpu")?))) {
             by_gpu.entry(id).or_default().push(series);
@@ -67,7 +71,8 @@ fn one(id: String, series: &[&Series]) -> GpuDevice {
     gpu.name = label("modelName");
     gpu.driver = label("DCGM_FI_DRIVER_VERSION");
     let sliced = series.iter().any(|one| one.label("GPU_I_ID").is_some_and(|slice| !slice.is_empty()));
-    gpu.mig = sliced.then_some(true);
+    let mode = series.iter().find(|one| one.name == "DCGM_FI_DEV_MIG_MODE").map(|one| one.value > 0.0);
+    gpu.mig = sliced.then_some(true).or(mode);
     // The whole GPU's own series, or the sum over its MIG slices where `add` says that a sum means something.
     let value = |names: &[&str], add: bool| -> Result<f64, String> {
         let mut found = Vec::new();
@@ -121,7 +126,24 @@ fn one(id: String, series: &[&Series]) -> GpuDevice {
         .unwrap_or_default(),
     };
     gpu.reading = reading;
+    // Our own exporter knows the reason why.
+    for one in series.iter().filter(|one| one.name == NOT_AVAILABLE) {
+        let field = FIELDS.into_iter().chain([PROCESSES]).find(|field| one.label("field") == Some(field));
+        if let (Some(field), Some(why)) = (field, one.label("why")) {
+            gpu.not_available.insert(field, why.to_owned());
+        }
+    }
+    gpu.processes =
+        series.iter().filter(|one| one.name == PROCESS_MEMORY).filter_map(|one| process(one)).collect();
+    gpu.processes.sort_by_key(|process| process.pid);
     gpu
+}
+
+/// One process of our own exporter's page.
+fn process(series: &Series) -> Option<GpuProcess> {
+    let pid = series.label("pid")?.parse().ok()?;
+    let name = series.label("process").filter(|name| !name.is_empty()).map(str::to_owned);
+    Some(GpuProcess { pid, name, memory_bytes: to_whole(series.value) })
 }
 
 #[cfg(test)]

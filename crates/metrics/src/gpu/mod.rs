@@ -3,6 +3,7 @@
 mod dcgm;
 #[cfg(feature = "nvml")]
 mod nvml;
+mod page;
 mod smi;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use thiserror::Error;
 pub use dcgm::{Dcgm, from_dcgm_page};
 #[cfg(feature = "nvml")]
 pub use nvml::Nvml;
+pub use page::to_page;
 pub use smi::{SMI_COMMAND, SmiCommand, from_smi_csv};
 
 /// One GPU as it was read.
@@ -30,8 +32,21 @@ pub struct GpuDevice {
     pub mig: Option<bool>,
     /// What it told.
     pub reading: GpuReading,
-    /// What it did not tell, by the field's name in [`GpuReading`], and why.
+    /// What it did not tell, by the field's name in [`GpuReading`] or `processes`, and why.
     pub not_available: BTreeMap<&'static str, String>,
+    /// Who computes on it, where that was asked: several instances that share a GPU are told apart by it.
+    pub processes: Vec<GpuProcess>,
+}
+
+/// One process that computes on a GPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GpuProcess {
+    /// Its number on the GPU's own host.
+    pub pid: u32,
+    /// Name of its program, where the reader may know it.
+    pub name: Option<String>,
+    /// The GPU's memory that it holds, bytes.
+    pub memory_bytes: Option<u64>,
 }
 
 impl GpuDevice {
@@ -49,6 +64,9 @@ impl GpuDevice {
         self.not_available.values().next().filter(|_| nothing).map(String::as_str)
     }
 }
+
+/// What is kept beside the fields of a reading.
+const PROCESSES: &str = "processes";
 
 /// The fields of a reading.
 const FIELDS: [&str; 7] = [
@@ -104,25 +122,36 @@ pub fn distinct(devices: Vec<GpuDevice>) -> Vec<GpuDevice> {
     devices.into_iter().filter(|device| seen.insert(device.id.clone())).collect()
 }
 
-/// The names of throttle reasons from the driver's bit mask. Idling is left out: it holds nothing down.
+/// The driver's bits for what holds a clock down, and their names. Idling (0x1) is left out: it holds nothing down.
+const THROTTLE: [(u64, &str); 8] = [
+    (0x2, "applications_clocks"),
+    (0x4, "sw_power_cap"),
+    (0x8, "hw_slowdown"),
+    (0x10, "sync_boost"),
+    (0x20, "sw_thermal"),
+    (0x40, "hw_thermal"),
+    (0x80, "hw_power_brake"),
+    (0x100, "display_clocks"),
+];
+
+/// The names of throttle reasons from the driver's bit mask.
 fn throttle_names(mask: u64) -> Vec<String> {
-    const NAMES: [(u64, &str); 8] = [
-        (0x2, "applications_clocks"),
-        (0x4, "sw_power_cap"),
-        (0x8, "hw_slowdown"),
-        (0x10, "sync_boost"),
-        (0x20, "sw_thermal"),
-        (0x40, "hw_thermal"),
-        (0x80, "hw_power_brake"),
-        (0x100, "display_clocks"),
-    ];
     let mut names: Vec<String> =
-        NAMES.iter().filter(|(bit, _)| mask & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
+        THROTTLE.iter().filter(|(bit, _)| mask & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
     let unnamed = mask & !0x1ff;
     if unnamed != 0 {
         names.push(format!("{unnamed:#x}"));
     }
     names
+}
+
+/// The bit mask of throttle reasons from their names.
+fn throttle_mask(names: &[String]) -> u64 {
+    let bits = |name: &String| {
+        let named = THROTTLE.iter().find(|(_, known)| known == name).map(|(bit, _)| *bit);
+        named.or_else(|| u64::from_str_radix(name.strip_prefix("0x")?, 16).ok())
+    };
+    names.iter().filter_map(bits).fold(0, |mask, bit| mask | bit)
 }
 
 #[cfg(test)]
@@ -145,6 +174,9 @@ mod tests {
         assert_eq!(throttle_names(0x1), Vec::<String>::new());
         assert_eq!(throttle_names(0x45), ["sw_power_cap", "hw_thermal"]);
         assert_eq!(throttle_names(0x1000), ["0x1000"]);
+        for mask in [0, 0x44, 0x1fe, 0x1008] {
+            assert_eq!(throttle_mask(&throttle_names(mask)), mask);
+        }
     }
 
     #[tokio::test]

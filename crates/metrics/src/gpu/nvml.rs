@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use nvml_wrapper as lib;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use tapedeck_record::GpuReading;
 use tapedeck_transport::BoxFuture;
 
-use super::{GpuDevice, GpuError, GpuSource, throttle_names};
+use super::{GpuDevice, GpuError, GpuProcess, GpuSource, PROCESSES, throttle_names};
 
 /// Reads GPUs in process. Without a driver it says so, once and for all.
 #[derive(Debug, Clone, Default)]
 pub struct Nvml {
     state: Arc<Mutex<State>>,
+    processes: bool,
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +32,12 @@ impl Nvml {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Also tells who computes on each GPU, and how much of its memory each of them holds.
+    #[must_use]
+    pub fn with_processes(self) -> Self {
+        Self { processes: true, ..self }
     }
 
     fn read_now(&self) -> Result<Vec<GpuDevice>, GpuError> {
@@ -54,7 +62,13 @@ impl Nvml {
         let driver = loaded.sys_driver_version().ok();
         let gpus = (0..count).map(|index| {
             let id = || ids.get(&index).cloned().unwrap_or_else(|| format!("gpu{index}"));
-            let read = loaded.device_by_index(index).and_then(|device| read_device(&device, id()));
+            let read = loaded.device_by_index(index).and_then(|device| {
+                let mut gpu = read_device(&device, id())?;
+                if self.processes {
+                    gpu.processes = processes(loaded, &device, &mut gpu);
+                }
+                Ok(gpu)
+            });
             let gpu = read.unwrap_or_else(|error| GpuDevice::unreadable(id(), &error.to_string()));
             GpuDevice { driver: driver.clone(), ..gpu }
         });
@@ -99,14 +113,16 @@ fn read_device(device: &lib::Device<'_>, id: String) -> Result<GpuDevice, NvmlEr
         Err(_) => {}
     }
     gpu.mig = device.mig_mode().ok().map(|mode| mode.current != 0);
-    let memory = gpu.told(&["memory_used_bytes", "memory_total_bytes"], device.memory_info());
+    let memory = device.memory_info().map(|memory| (memory.used, memory.total));
+    let memory = memory.or_else(|why| slices(device).ok_or(why));
+    let memory = gpu.told(&["memory_used_bytes", "memory_total_bytes"], memory);
     let throttle = gpu.told(&["throttle"], device.current_throttle_reasons());
     gpu.reading = GpuReading {
         utilisation: gpu
             .told(&["utilisation"], device.utilization_rates())
             .map(|rates| f64::from(rates.gpu) / 100.0),
-        memory_used_bytes: memory.as_ref().map(|memory| memory.used),
-        memory_total_bytes: memory.as_ref().map(|memory| memory.total),
+        memory_used_bytes: memory.map(|(used, _)| used),
+        memory_total_bytes: memory.map(|(_, total)| total),
         power_w: gpu
             .told(&["power_w"], device.power_usage())
             .map(|milliwatts| f64::from(milliwatts) / 1000.0),
@@ -117,6 +133,32 @@ fn read_device(device: &lib::Device<'_>, id: String) -> Result<GpuDevice, NvmlEr
         throttle: throttle.map(|reasons| throttle_names(reasons.bits())).unwrap_or_default(),
     };
     Ok(gpu)
+}
+
+/// Memory in use and in all over a GPU's MIG slices: who may not look at the whole card may look at these.
+fn slices(device: &lib::Device<'_>) -> Option<(u64, u64)> {
+    let most = device.mig_device_count().ok()?;
+    // Places without a slice answer "not found".
+    let found = (0..most).filter_map(|index| device.mig_device_by_index(index).ok()?.memory_info().ok());
+    found.map(|memory| (memory.used, memory.total)).reduce(|a, b| (a.0 + b.0, a.1 + b.1))
+}
+
+/// Who computes on a GPU, in the order of their numbers.
+fn processes(library: &lib::Nvml, device: &lib::Device<'_>, gpu: &mut GpuDevice) -> Vec<GpuProcess> {
+    /// Longer names are cut: the driver gives the whole path of a program.
+    const NAME_BYTES: usize = 256;
+    let told = gpu.told(&[PROCESSES], device.running_compute_processes()).unwrap_or_default();
+    let known = told.into_iter().map(|process| GpuProcess {
+        pid: process.pid,
+        name: library.sys_process_name(process.pid, NAME_BYTES).ok(),
+        memory_bytes: match process.used_gpu_memory {
+            UsedGpuMemory::Used(bytes) => Some(bytes),
+            UsedGpuMemory::Unavailable => None,
+        },
+    });
+    let mut known: Vec<GpuProcess> = known.collect();
+    known.sort_by_key(|process| process.pid);
+    known
 }
 
 impl GpuDevice {
