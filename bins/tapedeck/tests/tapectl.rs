@@ -82,7 +82,7 @@ fn verify_names_the_changed_byte_s_file() {
     std::fs::write(&victim, bytes).unwrap();
     let (code, out, _) = tapectl(dir.path(), &["verify", shown(&tape), shown(&pool)]);
     assert_eq!(code, 1);
-    assert!(out.contains("call-00086.wav") && out.contains("1 findings"), "{out}");
+    assert!(out.contains("call-00086.wav") && out.contains("1 finding;"), "{out}");
     std::fs::remove_file(&victim).unwrap();
     let (code, out, _) = tapectl(dir.path(), &["verify", shown(&tape), shown(&pool)]);
     assert!(code == 1 && out.contains("call-00086.wav"), "{out}");

@@ -142,6 +142,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_does_not_fit_is_refused_before_the_first_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = room(dir.path(), 1 << 60).unwrap_err();
+        assert_eq!(refused.exit_code(), ExitCode::Environment);
+        assert!(refused.to_string().contains("1152921504606 MB are needed"), "{refused}");
+    }
+
+    #[test]
     fn targets_never_collide() {
         assert_eq!(target("a/b.wav", None), "a/b.wav");
         assert_eq!(target("a/b.mp3", None), "a/b.mp3.wav");

@@ -18,11 +18,10 @@ pub(super) fn run(args: &Verify, out: &mut impl Write) -> Result<ExitCode, Error
     for finding in &findings {
         writeln!(out, "{finding}")?;
     }
-    writeln!(
-        out,
-        "{}: {} findings; this is not the tape that was frozen",
-        args.tape.display(),
-        findings.len()
-    )?;
+    let count = match findings.len() {
+        1 => "1 finding".to_owned(),
+        n => format!("{n} findings"),
+    };
+    writeln!(out, "{}: {count}; this is not the tape that was frozen", args.tape.display())?;
     Ok(ExitCode::No)
 }
