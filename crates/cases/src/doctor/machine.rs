@@ -44,10 +44,15 @@ fn cpu(patient: &Patient<'_>) -> Check {
         None => Check::skipped("cpu", "how busy this machine is is not known here"),
         Some(load) if load > limit * cores_f => Check::warn(
             "cpu",
-            format!("{load:.1} of {cores} cores are busy already"),
+            format!(
+                "{load:.1} processes want to run here already, on {cores} cores (the last minute's mean)"
+            ),
             "stop what else runs here, or use another machine: a sender that wakes late proves nothing",
         ),
-        Some(load) => Check::ok("cpu", format!("{cores} cores, {load:.1} of them busy")),
+        Some(load) => Check::ok(
+            "cpu",
+            format!("{cores} cores, on which {load:.1} processes want to run (the last minute's mean)"),
+        ),
     }
 }
 
