@@ -16,6 +16,11 @@ test:
 report:
     cargo test -p tapedeck-report-bins
 
+# FLAC and MP3, which only some sites need.
+compressed:
+    cargo clippy -p tapedeck-audio --all-targets --features compressed -- -D warnings
+    cargo test -p tapedeck-audio --features compressed
+
 # The rooms that can be embedded without the standard library.
 no-std:
     cargo test -p tapedeck-erlang --no-default-features --features libm
@@ -77,4 +82,4 @@ e2e-whisperlive:
     bash e2e/whisperlive.sh
 
 # What decides.
-ci: lint doc test no-std report e2e
+ci: lint doc test compressed no-std report e2e
