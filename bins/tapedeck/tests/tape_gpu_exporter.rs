@@ -212,13 +212,14 @@ fn the_doctor_shows_what_the_page_tells() {
     let mut out = Vec::new();
     assert_eq!(doctor::run(&cli, &mut out).unwrap(), ExitCode::Ok);
     let text = String::from_utf8(out).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "3 GPU(s)",
         "GPU-bbbb (NVIDIA A100-SXM4-80GB, cut into MIG slices)",
-        "not available   the requested operation is not available on the target device",
-        "throttle           sw_power_cap, hw_thermal",
-        "process 101          13958643712   /opt/vllm/bin/python3",
-        "process 202        not available",
+        "utilisation not available the requested operation is not available on the target device",
+        "throttle sw_power_cap, hw_thermal",
+        "process 101 13958643712 /opt/vllm/bin/python3",
+        "process 202 not available",
     ] {
         assert!(text.contains(words), "{words} in\n{text}");
     }

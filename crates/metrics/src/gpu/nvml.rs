@@ -140,7 +140,9 @@ fn slices(device: &lib::Device<'_>) -> Option<(u64, u64)> {
     let most = device.mig_device_count().ok()?;
     // Places without a slice answer "not found".
     let found = (0..most).filter_map(|index| device.mig_device_by_index(index).ok()?.memory_info().ok());
-    found.map(|memory| (memory.used, memory.total)).reduce(|a, b| (a.0 + b.0, a.1 + b.1))
+    found
+        .map(|memory| (memory.used, memory.total))
+        .reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))
 }
 
 /// Who computes on a GPU, in the order of their numbers.

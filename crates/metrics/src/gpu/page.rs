@@ -48,7 +48,8 @@ pub fn to_page(gpus: &[GpuDevice]) -> String {
         family(name, help, &mut told.into_iter());
     };
     each("DCGM_FI_DEV_GPU_UTIL", "Share of time in which the GPU computes, percent.", &|gpu| {
-        gpu.reading.utilisation.map(|share| share * 100.0)
+        // Whole percents stay whole.
+        gpu.reading.utilisation.map(|share| (share * 1e6).round() / 1e4)
     });
     each("DCGM_FI_DEV_FB_USED", "Memory in use, MiB.", &|gpu| {
         gpu.reading.memory_used_bytes.map(|bytes| float(bytes) / MIB)
@@ -147,7 +148,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let page = parse(&to_page(&cards()));
+        let text = to_page(&cards());
+        assert!(text.contains("\"550.54.15\"} 29\n"), "{text}");
+        let page = parse(&text);
         assert_eq!((page.not_understood, page.examples), (0, Vec::<String>::new()));
         assert_eq!(from_dcgm_page(&parse(&to_page(&cards()))).unwrap(), cards());
     }
