@@ -48,6 +48,7 @@ pub fn all() -> Vec<Command> {
         crate::tape_engine::Cli::command(),
         crate::tape_erlang::Cli::command(),
         crate::tape_gateway::Cli::command(),
+        crate::tape_gpu_exporter::Cli::command(),
         crate::tape_sizing::Cli::command(),
         crate::tape_stream::Cli::command(),
         crate::tape_wer::Cli::command(),
