@@ -14,7 +14,7 @@ test:
 
 # The report program, which alone builds the table library.
 report:
-    cargo test -p tapedeck-report-bins
+    cargo test -p tapedeck-report-bins --features parquet,png
 
 # FLAC and MP3, which only some sites need.
 compressed:
