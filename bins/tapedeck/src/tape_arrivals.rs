@@ -9,6 +9,7 @@ use tapedeck_cases::arrivals::{self, Answer, Asked, Compared, Measured, Rate};
 use tapedeck_cases::{Config, Observer, Progress, Role};
 use tapedeck_load::arrivals::{Law, Lengths, Lines};
 use tapedeck_record::ExitCode;
+use tapedeck_tape::Table;
 
 use crate::common::{Common, Failure};
 use crate::console::go_on;
@@ -229,34 +230,25 @@ fn starts_of(path: &Path, column: Option<&str>) -> Result<Vec<Duration>, Failure
     let bad = |line: usize, why: String| Failure::Usage(format!("{}:{line}: {why}", path.display()));
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::Usage(format!("cannot read {}: {e}", path.display())))?;
-    let text = text.trim_start_matches('\u{feff}');
-    let mut rows = text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()).peekable();
-    let cells =
-        |row: &str| row.split(',').map(|cell| cell.trim().trim_matches('"').to_owned()).collect::<Vec<_>>();
-    let mut at = 0;
-    if let Some((line, head)) = rows.peek() {
-        let head = cells(head);
-        if let Some(name) = column {
-            at = head.iter().position(|cell| cell == name).ok_or_else(|| {
-                bad(line + 1, format!("there is no column {name}; there are {}", head.join(", ")))
-            })?;
-            rows.next();
-        } else if head.first().is_some_and(|cell| instant(cell).is_none()) {
-            rows.next();
-        }
-    }
+    let table = Table::parse(&text).map_err(|(line, why)| bad(line, why))?;
+    let head = table.columns();
+    let at = match column {
+        Some(name) => head
+            .iter()
+            .position(|cell| cell == name)
+            .ok_or_else(|| bad(1, format!("there is no column {name}; there are {}", head.join(", "))))?,
+        None => 0,
+    };
+    // A file may do without a head: what could be one is the first start then.
+    let first =
+        (column.is_none() && head.first().is_some_and(|cell| instant(cell).is_some())).then_some((1, head));
     let mut starts: Vec<f64> = Vec::new();
-    for (line, row) in rows {
-        let cells = cells(row);
-        let cell = cells.get(at).map_or("", String::as_str);
-        let start = instant(cell).ok_or_else(|| {
-            bad(line + 1, format!("`{cell}` is neither a number of seconds nor a time of day"))
-        })?;
+    for (line, cells) in first.into_iter().chain(table.rows()) {
+        let cell = cells.get(at).map_or("", |cell| cell.trim());
+        let start = instant(cell)
+            .ok_or_else(|| bad(line, format!("`{cell}` is neither a number of seconds nor a time of day")))?;
         if starts.last().is_some_and(|last| *last > start) {
-            return Err(bad(
-                line + 1,
-                "this start lies before the one above it: sort the file by start".into(),
-            ));
+            return Err(bad(line, "this start lies before the one above it: sort the file by start".into()));
         }
         starts.push(start);
     }

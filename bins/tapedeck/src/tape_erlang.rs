@@ -18,13 +18,7 @@ pub use target::Goal;
 ///
 /// Traffic is in Erlang: calls an hour x mean call length in hours. See docs/erlang.md.
 #[derive(Debug, Parser)]
-#[command(
-    name = "tape-erlang",
-    version,
-    after_help = "Examples:\n  tape-erlang b --traffic 2.5 --lines 7\n  tape-erlang c --calls-per-hour 300 --mean-s 60 --lines 7\n  \
-                  tape-erlang lines --traffic 2.5 --blocking 0.01 --table\n\n\
-                  Exit codes: 0 answered, 2 usage, or a question that has no answer."
-)]
+#[command(name = "tape-erlang", version, after_help = EXAMPLES)]
 pub struct Cli {
     /// The question.
     #[command(subcommand)]
@@ -36,6 +30,17 @@ pub struct Cli {
     #[arg(long, global = true)]
     pub json: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  tape-erlang busy-hour --calls-per-hour 50 --mean-s 180
+  tape-erlang b --traffic 2.5 --lines 7
+  tape-erlang lines --traffic 2.5 --blocking 0.01 --table
+  tape-erlang lines --traffic 10 --service-level 0.8 --within-s 20 --mean-s 180
+  tape-erlang traffic --lines 30 --blocking 0.01 --json
+  tape-erlang split --traffic 24 --groups 3 --lines-each 10
+
+Exit codes: 0 answered; 2 a question without an answer (a figure out of range, more traffic than a queue can carry).";
 
 /// The question.
 #[derive(Debug, Clone, Subcommand)]

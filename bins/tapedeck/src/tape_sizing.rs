@@ -48,6 +48,7 @@ Examples:
   tape-sizing instances --calls 45 --call-s 300 --latency-calls 15
   tape-sizing calibrate --from results/RUN --deployment 3x0.30
   tape-sizing statement --from results/RUN --blocking 0.01 --calls-per-hour 50 --mean-s 180
+  tape-sizing statement --from results/RUN --from-long results/RUN_B --histogram calls.csv
   tape-sizing what-if --from results/RUN --deployment 3x0.30 --topology 1x0.92,2x0.46
 
 Exit codes: 0 answered; 1 answered, and the answer is no (too few lines, no number of instances);
@@ -198,7 +199,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::Supply(args) => tables::supply(&plan, args),
         Command::Instances(args) => tables::instances(&plan, args),
         Command::Calibrate(args) => theory::calibrate(&plan, args),
-        Command::Statement(args) => promise::statement(args),
+        Command::Statement(args) => promise::statement(&cli.sized, args),
         Command::WhatIf(args) => whatif::what_if(&plan, args),
     }?;
     let written = if cli.json { answer.json(out) } else { answer.text(out) };

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
 
+mod pages;
+
 use clap::Parser;
 use serde_json::Value;
 use tapedeck::tape_erlang::{Cli, run};
@@ -141,20 +143,18 @@ fn the_program_itself_says_no_with_the_code_of_a_wrong_question() {
 }
 
 #[test]
-fn the_page_shows_real_answers() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/erlang.md")).unwrap();
-    let mut shown = 0;
-    for block in page.split("```console\n$ ").skip(1) {
-        let (command, rest) = block.split_once('\n').unwrap();
-        let (answer, _) = rest.split_once("```").unwrap();
-        let run = assert_cmd::Command::new(env!("CARGO_BIN_EXE_tape-erlang"))
-            .args(command.split(' ').skip(1))
-            .current_dir(&root)
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8_lossy(&run.stdout), answer, "{command}");
-        shown += 1;
+fn help_has_examples_that_work_and_exit_codes() {
+    use clap::CommandFactory;
+    let help = Cli::command().render_long_help().to_string();
+    assert!(help.contains("Exit codes:"), "{help}");
+    let examples: Vec<&str> = help.lines().filter_map(|l| l.strip_prefix("  tape-erlang ")).collect();
+    assert!(examples.len() >= 5, "{help}");
+    for example in examples {
+        said(example).unwrap();
     }
-    assert!(shown >= 2);
+}
+
+#[test]
+fn the_page_shows_real_answers() {
+    assert!(pages::ask_again("docs/erlang.md", "tape-erlang", env!("CARGO_BIN_EXE_tape-erlang")) >= 2);
 }

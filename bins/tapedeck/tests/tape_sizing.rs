@@ -1,6 +1,8 @@
 //! `tape-sizing` as its users run it.
 #![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
+mod pages;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -125,6 +127,13 @@ fn nonsense_is_refused_with_one_clear_error() {
         assert!(err.starts_with("error: ") && err.contains(word), "{args:?}: {err}");
         assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
     }
+}
+
+#[test]
+fn the_pages_show_real_answers() {
+    let program = env!("CARGO_BIN_EXE_tape-sizing");
+    assert!(pages::ask_again("docs/sizing.md", "tape-sizing", program) >= 3);
+    assert!(pages::ask_again("docs/from-n-star-to-a-sentence.md", "tape-sizing", program) >= 1);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
 
+mod pages;
+
 use std::path::Path;
 
 use clap::Parser;
@@ -221,19 +223,5 @@ fn the_program_itself_answers_with_its_exit_code() {
 
 #[test]
 fn the_page_shows_real_answers() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/wer.md")).unwrap();
-    let mut shown = 0;
-    for block in page.split("```console\n$ ").skip(1) {
-        let (command, rest) = block.split_once('\n').unwrap();
-        let (answer, _) = rest.split_once("```").unwrap();
-        let run = assert_cmd::Command::new(env!("CARGO_BIN_EXE_tape-wer"))
-            .args(command.split(' ').skip(1))
-            .current_dir(&root)
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8_lossy(&run.stdout), answer, "{command}");
-        shown += 1;
-    }
-    assert!(shown >= 2);
+    assert!(pages::ask_again("docs/wer.md", "tape-wer", env!("CARGO_BIN_EXE_tape-wer")) >= 2);
 }

@@ -365,7 +365,10 @@ impl Config {
             .into_iter()
             .flat_map(|tape| [&mut tape.manifest, &mut tape.pool])
             .chain([&mut config.pool.folder]);
-        for file in tapes.chain(&mut config.server.ca_file) {
+        let promise = &mut config.sizing.promise;
+        for file in
+            tapes.chain(&mut config.server.ca_file).chain(&mut promise.histogram).chain(&mut promise.pool)
+        {
             if !file.as_os_str().is_empty() {
                 *file = base.join(&*file);
             }

@@ -56,6 +56,15 @@ enum Health {
     After,
 }
 
+/// The earlier of two instants; nothing is never.
+const fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if a < b { a } else { b }),
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (None, None) => None,
+    }
+}
+
 /// Audio items that the multimodal cache remembers.
 const MEDIA_ITEMS: u64 = 4_096;
 
@@ -163,7 +172,7 @@ impl Model {
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {
         let pending = self.pending.front().map(|output| output.at_ns);
-        pending.into_iter().chain(self.next_internal_ns()).min()
+        earlier(pending, self.next_internal_ns())
     }
 
     /// Lets time pass up to and including `now_ns` and appends what was said, in order of time.
@@ -171,7 +180,9 @@ impl Model {
         self.run(now_ns);
         self.now_ns = self.now_ns.max(now_ns);
         self.keep_vram();
-        said.extend(self.pending.drain(..));
+        if !self.pending.is_empty() {
+            said.extend(self.pending.drain(..));
+        }
     }
 
     /// Whether the engine's process is there. False from a crash until its restart; health checks fail meanwhile.
@@ -257,7 +268,7 @@ impl Model {
 
     fn next_internal_ns(&self) -> Option<u64> {
         let intake = self.intake.front().map(|&(due_ns, _)| due_ns);
-        self.step_end_ns.into_iter().chain(intake).chain(self.wake_ns).chain(self.crash_event_ns()).min()
+        earlier(earlier(self.step_end_ns, intake), earlier(self.wake_ns, self.crash_event_ns()))
     }
 
     fn crash_event_ns(&self) -> Option<u64> {

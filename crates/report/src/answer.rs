@@ -1,6 +1,7 @@
 //! The answer: both N*, what may be published, what limits, how sure.
 
 use serde_json::Value;
+use tapedeck_sizing::statement::Statement;
 use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, capacity};
 
 use crate::doubt::Weight;
@@ -16,6 +17,8 @@ pub struct Answer {
     pub long: Option<Capacity>,
     /// Why N* is not stated although there is a ladder.
     pub withheld: Vec<Said>,
+    /// What may be promised, or why nothing may be; empty without an N*.
+    pub statement: Option<Result<Statement, Said>>,
     /// Whether the engines were the built-in ones; empty where nothing says so.
     pub simulated: Option<bool>,
 }
@@ -44,7 +47,9 @@ impl Answer {
         });
         let cap = run.answers.get("tc04").and_then(|answer| from::<u32>(answer, "clean_up_to"));
         let capped = |capacity: Option<Capacity>| capacity.map(|c| cap_by_words(c, cap));
-        Self { short: capped(short), long: capped(long), withheld, simulated: run.simulated() }
+        let (short, long) = (capped(short), capped(long));
+        let statement = crate::promise::promised(run, short.as_ref(), long.as_ref());
+        Self { short, long, withheld, statement, simulated: run.simulated() }
     }
 
     /// What stops the ladder, in one sentence.

@@ -69,6 +69,7 @@ impl Writer<'_> {
             (self.head(&name, &cases))
             main {
                 (self.answer_section())
+                @if let Some(section) = crate::promise::section(self.answer) { (self.section(&section)) }
                 @if let Some(campaign) = &campaign { (self.section(campaign)) }
                 (self.doubts())
                 (self.ladder())
@@ -126,7 +127,7 @@ impl Writer<'_> {
                 }
                 nav {
                     @for (id, word) in [
-                        ("answer", Word::Answer), ("ladder", Word::Ladder), ("curves", Word::Curves),
+                        ("answer", Word::Answer), ("statement", Word::Statement), ("ladder", Word::Ladder), ("curves", Word::Curves),
                         ("diagnosis", Word::Diagnosis), ("distributions", Word::Distributions),
                         ("timelines", Word::Timelines),
                     ] { a href={ "#" (id) } { (self.t(word)) } " " }
@@ -230,6 +231,10 @@ impl Writer<'_> {
                 }
                 div class="plots" { @for plot in plots { (plot) } }
                 @for table in section.tables.iter().filter(|t| !t.rows.is_empty()) { (self.table(table)) }
+                @if !section.doubts.is_empty() {
+                    h3 { (self.t(Word::Uncertain)) }
+                    ul { @for doubt in &section.doubts { li { (self.s(doubt)) } } }
+                }
             }
         }
     }

@@ -41,6 +41,7 @@ mod parquet;
 mod plots;
 #[cfg(feature = "png")]
 mod png;
+mod promise;
 pub mod read;
 mod recorded;
 pub mod rescore;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use tapedeck_record::CallRecord;
 use tapedeck_rundir::{CommittedStep, Event, RunInfo};
+use tapedeck_sizing::PromisePlan;
 use tapedeck_slo::{Capacity, Limits, TierReport};
 
 use crate::doubt::Doubt;
@@ -86,6 +87,8 @@ pub struct Run {
     pub config: Option<toml::Table>,
     /// The limits that decided, as far as the config tells.
     pub limits: Option<Limits>,
+    /// What the capacity statement promises, as the config tells; the defaults where it does not.
+    pub promise: PromisePlan,
     /// What was under test.
     pub environment: Option<toml::Table>,
     /// Standing steps, in the order of the journal.
@@ -109,7 +112,8 @@ const SIGNS: [&str; 6] =
     ["run.json", "steps.jsonl", "ladder.csv", "calls.jsonl", "environment.toml", "capacity.json"];
 
 /// The files that a case leaves as its answer.
-const ANSWERS: [&str; 9] = ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign"];
+const ANSWERS: [&str; 10] =
+    ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign", "offline"];
 
 impl Run {
     /// Reads a run directory; what is missing or damaged is said in [`Run::doubts`], never guessed.
@@ -145,6 +149,7 @@ impl Run {
         let info = json(path, "run.json", &mut doubts, true);
         let config = toml_table(path, "run.toml", &mut doubts);
         let limits = config.as_ref().and_then(|c| limits(c, &mut doubts));
+        let promise = config.as_ref().map(|c| promise(c, &mut doubts)).unwrap_or_default();
         let environment = toml_table(path, "environment.toml", &mut doubts);
         let (committed, steps_unread) = journal(path, &mut doubts);
         let capacity_file = json(path, "capacity.json", &mut doubts, false);
@@ -183,6 +188,7 @@ impl Run {
             info,
             config,
             limits,
+            promise,
             environment,
             steps,
             steps_unread,
@@ -275,6 +281,17 @@ fn limits(config: &toml::Table, doubts: &mut Vec<Doubt>) -> Option<Limits> {
             None
         }
     }
+}
+
+/// The `[sizing.promise]` table; one that cannot be read is a doubt, and the defaults hold.
+fn promise(config: &toml::Table, doubts: &mut Vec<Doubt>) -> PromisePlan {
+    let Some(table) = config.get("sizing").and_then(|sizing| sizing.get("promise")) else {
+        return PromisePlan::default();
+    };
+    table.clone().try_into().unwrap_or_else(|e: toml::de::Error| {
+        doubts.push(Doubt::unreadable("run.toml [sizing.promise]", e.message().to_string()));
+        PromisePlan::default()
+    })
 }
 
 /// Every line of a JSON lines file; lines that cannot be read are counted and said.

@@ -20,5 +20,7 @@ pub(crate) struct Section {
     pub(crate) source: String,
     pub(crate) lead: Vec<Said>,
     pub(crate) tables: Vec<Table>,
+    /// What is uncertain.
+    pub(crate) doubts: Vec<Said>,
     pub(crate) plots: Vec<Named>,
 }

@@ -495,4 +495,20 @@ words! {
     DefPartIs: "p95 over counted calls of each part; the queue is the engine's own mean, the client our wake lateness p99.", "各段对计入通话的 p95；排队为引擎自报均值，压测端为唤醒延迟 p99。";
     DefServerRtf: "Server RTF", "服务端 RTF";
     DefServerRtfIs: "Processing time that the engines counted / audio played; never held against a limit.", "引擎自报处理时间 / 播放的音频；不参与判定。";
+
+    // The capacity statement.
+    Statement: "Capacity statement", "容量声明";
+    StatementNone: "No statement can be made: {0}", "无法给出声明：{0}";
+    StatementNoCalls: "the lengths of the calls that were played are not known (calls.jsonl)", "播放过的通话时长未知（calls.jsonl）";
+    StatementOwn: "{0}, which should tell how long the business's own calls are, cannot be used ({1})", "{0} 本应说明业务自身的通话时长，但无法使用（{1}）";
+    StatementCaption: "Lines = floor(safety factor x N*). Traffic = the most that they carry within the promise. Calls an hour = traffic / mean length.", "线路 = floor(安全系数 x N*)。话务量 = 在承诺之内能承载的最大值。每小时通数 = 话务量 / 平均时长。";
+    HeadCallsOf: "Calls of", "通话来源";
+    HeadMeanLength: "mean length s", "平均时长（秒）";
+    HeadLines: "lines", "线路";
+    HeadTraffic: "traffic Erl", "话务量 Erl";
+    HeadPerHourCalls: "calls an hour", "每小时通数";
+    HeadInTurn: "blocked, if dealt out in turn", "按轮询分配时被拒";
+    HeadDemand: "demand Erl", "需求 Erl";
+    HeadLinesNeeded: "lines needed", "需要线路";
+    Uncertain: "What is uncertain", "不确定之处";
 }

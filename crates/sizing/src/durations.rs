@@ -26,6 +26,9 @@ pub struct Durations {
 const LONGEST_S: f64 = 86_400.0;
 
 impl Durations {
+    /// What lengths are called of which only the mean is known; see [`Durations::of_mean`].
+    pub const OF_MEAN: &str = "the given mean (spread unknown: taken as exponential)";
+
     /// From a list of lengths, s.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{Architecture, Dtype};
 use crate::error::SizingError;
+use crate::promise::PromisePlan;
 use crate::session::Session;
 use crate::supply::{Card, Topology};
 
@@ -44,6 +45,8 @@ pub struct SizingPlan {
     /// Longest context of a request, tokens; where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_model_len: Option<u32>,
+    /// What the capacity statement promises.
+    pub promise: PromisePlan,
 }
 
 impl Default for SizingPlan {
@@ -64,6 +67,7 @@ impl Default for SizingPlan {
             share: 0.92,
             topology: None,
             max_model_len: None,
+            promise: PromisePlan::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tapedeck_erlang::{busy_hour, erlang_b, erlang_c, split};
+use tapedeck_slo::{Capacity, CapacityState};
 
 use crate::durations::Durations;
 use crate::error::{SizingError, count, positive, share};
@@ -26,8 +27,52 @@ pub struct Measured {
     pub n_star: u32,
     /// How firm that is.
     pub firmness: Firmness,
+    /// The tier that failed, where one did.
+    pub first_fail: Option<u32>,
+    /// Streams above which words get worse: no more lines than that.
+    pub quality_cap: Option<u32>,
+    /// Tiers whose verdict rests on an estimate alone.
+    pub by_estimate: Vec<u32>,
     /// The lengths of the calls that were played.
     pub played: Durations,
+}
+
+impl Measured {
+    /// As somebody says: nothing else is known of it.
+    #[must_use]
+    pub const fn said(n_star: u32, played: Durations) -> Self {
+        Self {
+            n_star,
+            firmness: Firmness::Unknown,
+            first_fail: None,
+            quality_cap: None,
+            by_estimate: Vec::new(),
+            played,
+        }
+    }
+
+    /// As a ladder found it; empty where it found none.
+    #[must_use]
+    pub fn found(capacity: &Capacity, played: Durations) -> Option<Self> {
+        Some(Self {
+            n_star: capacity.n_star?,
+            firmness: match capacity.state {
+                CapacityState::Exact => Firmness::Exact,
+                CapacityState::Censored | CapacityState::AtLeastUnproven => Firmness::AtLeast,
+                CapacityState::None | CapacityState::Undecided => return None,
+            },
+            first_fail: capacity.first_fail,
+            quality_cap: capacity.quality_cap,
+            by_estimate: capacity.point_verdict_tiers.clone(),
+            played,
+        })
+    }
+
+    /// Lines that may be promised.
+    fn lines(&self, safety: f64) -> u64 {
+        let lines = whole(safety * f64::from(self.n_star));
+        self.quality_cap.map_or(lines, |cap| lines.min(u64::from(cap)))
+    }
 }
 
 /// What calls are promised.
@@ -45,6 +90,14 @@ pub enum Promise {
     },
 }
 
+/// The hard ceiling, streams: at so many the audio comes in as fast as the deployment worked through it at best, so that RTF is 1
+/// and nothing is ever early. Each figure is seconds of audio a second, measured without pace.
+#[must_use]
+pub fn hard_ceiling(audio_s_per_s: impl Iterator<Item = f64>) -> Option<u32> {
+    let best = audio_s_per_s.filter(|rate| rate.is_finite()).fold(0.0, f64::max);
+    u32::try_from(whole(best)).ok().filter(|streams| *streams > 0)
+}
+
 /// Everything that a statement rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Basis {
@@ -58,6 +111,8 @@ pub struct Basis {
     pub safety: f64,
     /// Instances that carry it.
     pub instances: u32,
+    /// How the cards are cut into them, in words, where known.
+    pub topology: Option<String>,
     /// Whether connections are dealt out in turn, whatever is busy; else they go where there is room.
     pub dealt_in_turn: bool,
     /// What is promised.
@@ -79,7 +134,7 @@ pub struct Carried {
     pub n_star: u32,
     /// Which tape that N* comes from.
     pub n_star_from: String,
-    /// Lines: floor(safety x N*).
+    /// Lines: floor(safety x N*), and no more than words allow.
     pub lines: u64,
     /// Traffic that these lines take within the promise, Erlang.
     pub erlang: f64,
@@ -152,7 +207,8 @@ pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
         _ => carried.iter().filter_map(|c| c.enough).collect(),
     };
     let enough = (!answers.is_empty()).then(|| answers.iter().all(|&yes| yes));
-    let sentences = carried.iter().flat_map(|c| sentences(basis, c)).collect();
+    let sentences =
+        [known(basis)].into_iter().chain(carried.iter().flat_map(|c| sentences(basis, c))).collect();
     doubts.extend(uncertain(basis, &carried));
     Ok(Statement { carried, sentences, doubts, enough })
 }
@@ -174,7 +230,13 @@ fn check(basis: &Basis) -> Result<(), SizingError> {
                 measured.n_star
             )));
         }
-        if whole(basis.safety * f64::from(measured.n_star)) == 0 {
+        if measured.quality_cap == Some(0) {
+            return Err(SizingError::Nothing {
+                what: "words get worse at every load",
+                mend: "no line can be promised; see what TC-04 says",
+            });
+        }
+        if measured.lines(basis.safety) == 0 {
             return Err(SizingError::Inconsistent(format!(
                 "{} x N* = {} leaves no whole line; give a larger safety factor",
                 basis.safety, measured.n_star
@@ -188,7 +250,7 @@ fn check(basis: &Basis) -> Result<(), SizingError> {
 }
 
 fn carry(basis: &Basis, measured: &Measured, calls: &Durations) -> Result<Carried, SizingError> {
-    let lines = whole(basis.safety * f64::from(measured.n_star));
+    let lines = measured.lines(basis.safety);
     let erlang = match basis.promise {
         Promise::Blocking(blocking) => erlang_b::traffic(lines, blocking)?,
         Promise::ServiceLevel { share, within_s } => {
@@ -225,6 +287,14 @@ fn carry(basis: &Basis, measured: &Measured, calls: &Durations) -> Result<Carrie
     })
 }
 
+/// What everything else follows from.
+fn known(basis: &Basis) -> String {
+    let n_star = |m: &Measured| format!("{} on {}", m.n_star, m.played.name);
+    let long = basis.long.as_ref().map_or_else(String::new, |long| format!(" and {}", n_star(long)));
+    let cut = basis.topology.as_ref().map_or_else(String::new, |topology| format!(" ({topology})"));
+    format!("N* is {}{long}; instances: {}{cut}.", n_star(&basis.short), basis.instances)
+}
+
 fn sentences(basis: &Basis, carried: &Carried) -> Vec<String> {
     let promise = match basis.promise {
         Promise::Blocking(share) => format!("at most {} % of calls find no free line", tidy(100.0 * share)),
@@ -232,13 +302,16 @@ fn sentences(basis: &Basis, carried: &Carried) -> Vec<String> {
             format!("at least {} % of calls are taken within {} s", tidy(100.0 * share), tidy(within_s))
         }
     };
+    let why = if carried.lines < whole(basis.safety * f64::from(carried.n_star)) {
+        "the most without an alarm of word errors".to_owned()
+    } else {
+        format!("{} x N* of {}, rounded down", tidy(basis.safety), carried.n_star)
+    };
     let mut all = vec![format!(
-        "Calls of {}, {} s on average: {} lines ({} x N* of {}, rounded down) carry {} Erlang, which is {} calls an hour, and {promise}.",
+        "Calls of {}, {} s on average: {} lines ({why}) carry {} Erlang, which is {} calls an hour, and {promise}.",
         carried.calls.name,
         tidy(carried.calls.mean_s),
         carried.lines,
-        tidy(basis.safety),
-        carried.n_star,
         tidy(carried.erlang),
         carried.calls_per_h.floor(),
     )];
@@ -260,11 +333,27 @@ fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<String> {
     for measured in [Some(&basis.short), basis.long.as_ref()].into_iter().flatten() {
         let (n, tape) = (measured.n_star, &measured.played.name);
         match measured.firmness {
-            Firmness::Exact => {}
-            Firmness::AtLeast => {
-                doubts.push(format!("N* = {n} on {tape} is a lower bound: nothing above it failed."))
-            }
+            Firmness::Exact => doubts.extend(measured.first_fail.map(|fail| {
+                format!(
+                    "On {tape}, {n} streams passed and {fail} failed; what lies between them was not tried."
+                )
+            })),
+            Firmness::AtLeast => doubts
+                .push(format!("N* = {n} on {tape} is a lower bound: nothing above it was shown to fail.")),
             Firmness::Unknown => doubts.push(format!("How firm N* = {n} on {tape} is was not said.")),
+        }
+        let near = |tier: &&u32| **tier == n || Some(**tier) == measured.first_fail;
+        let tiers: Vec<String> = measured.by_estimate.iter().filter(near).map(ToString::to_string).collect();
+        if !tiers.is_empty() {
+            doubts.push(format!(
+                "On {tape}, the verdict at {} rests on an estimate alone: its interval straddles a limit.",
+                tiers.join(", ")
+            ));
+        }
+        if let Some(cap) = measured.quality_cap {
+            doubts.push(format!(
+                "On {tape}, words get worse above {cap} streams: do not use more lines than {cap}."
+            ));
         }
     }
     match basis.hard_ceiling {
@@ -294,9 +383,8 @@ fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<String> {
         Promise::ServiceLevel { .. } => {
             for c in carried.iter().filter(|c| (c.calls.cv - 1.0).abs() > 0.1) {
                 doubts.push(format!(
-                    "Erlang C supposes exponential call lengths; those of {} vary {} (CV {}), so waits are about {} x as long as stated.",
+                    "Erlang C supposes exponential call lengths (CV 1); those of {} have a CV of {}, so waits are about {} x as long as stated.",
                     c.calls.name,
-                    if c.calls.cv < 1.0 { "less" } else { "more" },
                     tidy(c.calls.cv),
                     tidy(f64::midpoint(1.0, c.calls.cv.powi(2)))
                 ));

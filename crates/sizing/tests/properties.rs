@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use tapedeck_sizing::kv::{call, tape};
-use tapedeck_sizing::statement::{Basis, Firmness, Measured, Promise, state};
+use tapedeck_sizing::statement::{Basis, Measured, Promise, state};
 use tapedeck_sizing::{Card, Durations, Need, Session, Topology, how_many, supply};
 
 fn sessions() -> impl Strategy<Value = Session> {
@@ -76,13 +76,9 @@ proptest! {
     fn a_statement_promises_no_more_than_it_measured(
         n_star in 2_u32..500, safety in 0.5..1.0, blocking in 0.0001..0.2, mean in 5.0..900.0, demand in 1.0..5_000.0,
     ) {
-        let short = Measured {
-            n_star,
-            firmness: Firmness::Exact,
-            played: Durations::of_mean("calls", mean).unwrap(),
-        };
+        let short = Measured::said(n_star, Durations::of_mean("calls", mean).unwrap());
         let basis = Basis {
-            short, long: None, hard_ceiling: None, safety, instances: 1, dealt_in_turn: false,
+            short, long: None, hard_ceiling: None, safety, instances: 1, topology: None, dealt_in_turn: false,
             promise: Promise::Blocking(blocking), own: None, demand_per_h: Some(demand), simulated: false,
         };
         let statement = state(&basis).unwrap();

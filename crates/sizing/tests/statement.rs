@@ -4,18 +4,21 @@
 use tapedeck_sizing::Durations;
 use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S};
 use tapedeck_sizing::statement::{Basis, Firmness, Measured, Promise, state};
+use tapedeck_slo::{Capacity, CapacityState};
+
+fn exact(n_star: u32, tape: &str, calls_s: &[f64]) -> Measured {
+    let played = Durations::of_calls(tape, calls_s).unwrap();
+    Measured { firmness: Firmness::Exact, ..Measured::said(n_star, played) }
+}
 
 fn basis(n_star: u32) -> Basis {
     Basis {
-        short: Measured {
-            n_star,
-            firmness: Firmness::Exact,
-            played: Durations::of_calls("Tape-A", &TAPE_A_S).unwrap(),
-        },
+        short: exact(n_star, "Tape-A", &TAPE_A_S),
         long: None,
         hard_ceiling: None,
         safety: 0.7,
         instances: 3,
+        topology: None,
         dealt_in_turn: false,
         promise: Promise::Blocking(0.01),
         own: None,
@@ -47,11 +50,7 @@ fn the_factor_does_not_lose_a_line_to_rounding() {
 
 #[test]
 fn long_calls_take_the_n_star_of_the_long_tape() {
-    let long = Measured {
-        n_star: 24,
-        firmness: Firmness::Exact,
-        played: Durations::of_calls("Tape-B", &TAPE_B_S).unwrap(),
-    };
+    let long = exact(24, "Tape-B", &TAPE_B_S);
     let own = Durations::weighted("our calls", vec![(60.0, 80.0), (280.0, 20.0)]).unwrap();
     let with = state(&Basis { long: Some(long), own: Some(own.clone()), ..basis(42) }).unwrap();
     assert_eq!(with.carried.iter().map(|c| c.n_star).collect::<Vec<_>>(), [42, 24, 24]);
@@ -84,9 +83,41 @@ fn every_doubt_is_said() {
     let waiting = Basis { promise: Promise::ServiceLevel { share: 0.8, within_s: 20.0 }, ..basis(42) };
     let waiting = state(&waiting).unwrap();
     assert!(waiting.doubts.iter().any(|d| d.contains("exponential")), "{:?}", waiting.doubts);
-    assert!(waiting.sentences[0].contains("80 % of calls are taken within 20 s"));
+    assert!(waiting.sentences[1].contains("80 % of calls are taken within 20 s"));
     let ceiling = state(&Basis { hard_ceiling: Some(120), ..basis(42) }).unwrap();
     assert!(ceiling.doubts.iter().any(|d| d.contains("91 below")), "{:?}", ceiling.doubts);
+}
+
+#[test]
+fn what_the_ladder_found_is_carried_over() {
+    let ladder = Capacity {
+        n_star: Some(36),
+        state: CapacityState::Exact,
+        published: Some(25),
+        safety_factor: 0.7,
+        first_fail: Some(39),
+        limited_by: Vec::new(),
+        point_verdict_tiers: vec![12, 36, 39],
+        non_monotonic: Vec::new(),
+        undecided: Vec::new(),
+        quality_cap: Some(24),
+        simulated: false,
+    };
+    let played = || Durations::of_calls("Tape-A", &TAPE_A_S).unwrap();
+    let short = Measured::found(&ladder, played()).unwrap();
+    let said = state(&Basis { short, topology: Some("3x0.30".into()), ..basis(36) }).unwrap();
+    assert_eq!(said.sentences[0], "N* is 36 on Tape-A; instances: 3 (3x0.30).");
+    assert_eq!(said.carried[0].lines, 24, "words get worse above 24");
+    assert!(said.sentences[1].contains("24 lines (the most without an alarm"), "{}", said.sentences[1]);
+    let doubts = said.doubts.join("\n");
+    for words in ["36 streams passed and 39 failed", "the verdict at 36, 39 rests", "worse above 24"] {
+        assert!(doubts.contains(words), "{words}: {doubts}");
+    }
+    for state in [CapacityState::None, CapacityState::Undecided] {
+        assert_eq!(Measured::found(&Capacity { state, ..ladder.clone() }, played()), None);
+    }
+    let censored = Capacity { state: CapacityState::Censored, first_fail: None, ..ladder };
+    assert_eq!(Measured::found(&censored, played()).unwrap().firmness, Firmness::AtLeast);
 }
 
 #[test]

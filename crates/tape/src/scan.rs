@@ -115,6 +115,15 @@ pub fn scan(
     reports
 }
 
+/// The lengths of all recordings below a folder that can be read, seconds. Only headers are read.
+///
+/// # Errors
+/// As [`Pool::list`].
+pub fn lengths_s(folder: &Path) -> Result<Vec<f64>, TapeError> {
+    let reports = scan(&Pool::list(folder)?, ScanOptions::default(), &BTreeMap::new(), |_| {});
+    Ok(reports.iter().filter(|r| r.ok).filter_map(|r| r.duration_s).filter(|s| *s > 0.0).collect())
+}
+
 /// Opens one file, reads its header, and its bytes if they are to be hashed.
 fn look(file: &PoolFile, hash: bool) -> FileReport {
     let mut report = FileReport { error: None, ..FileReport::refused(&file.path, "") };

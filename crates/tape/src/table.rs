@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// A table in memory.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<String>,
     rows: Vec<(usize, Vec<String>)>,
 }
@@ -38,7 +38,11 @@ impl Table {
         }
     }
 
-    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
+    /// Reads a table from its text.
+    ///
+    /// # Errors
+    /// The line and what is wrong there: nothing in it, a quote that is never closed.
+    pub fn parse(text: &str) -> Result<Self, (usize, String)> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let separator = if text.lines().next().unwrap_or_default().contains('\t') { '\t' } else { ',' };
         let mut rows: Vec<(usize, Vec<String>)> = Vec::new();
@@ -88,7 +92,8 @@ impl Table {
     }
 
     /// The names of the columns.
-    pub(crate) fn columns(&self) -> &[String] {
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
@@ -105,7 +110,7 @@ impl Table {
     }
 
     /// Each row with its line number.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (usize, &[String])> {
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &[String])> {
         self.rows.iter().map(|(line, cells)| (*line, cells.as_slice()))
     }
 }

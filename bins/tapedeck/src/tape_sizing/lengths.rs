@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tapedeck_cases::CaseError;
-use tapedeck_sizing::Durations;
 use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S};
-use tapedeck_tape::{Manifest, Pool, ScanOptions, scan};
+use tapedeck_sizing::{Durations, PromisePlan};
+use tapedeck_tape::{Manifest, lengths_s};
 
 use super::{read, usage};
 use crate::common::Failure;
@@ -48,10 +48,23 @@ impl Lengths {
                 .map_err(|e| Failure::Usage(format!("{}: {e}", path.display())));
         }
         if let Some(mean_s) = self.mean_s {
-            let name = "the given mean (spread not known, taken as exponential)";
-            return Durations::of_mean(name, mean_s).map(Some).map_err(usage);
+            return Durations::of_mean(Durations::OF_MEAN, mean_s).map(Some).map_err(usage);
         }
         self.calls()?.map(|(name, calls)| Durations::of_calls(name, &calls).map_err(usage)).transpose()
+    }
+
+    /// The same, or what the plan says of the business's own calls.
+    pub(super) fn own(&self, plan: &PromisePlan) -> Result<Option<Durations>, Failure> {
+        if let Some(asked) = self.durations()? {
+            return Ok(Some(asked));
+        }
+        let planned = Self {
+            histogram: plan.histogram.clone(),
+            pool: plan.pool.clone(),
+            mean_s: plan.mean_s,
+            ..Self::default()
+        };
+        planned.durations()
     }
 
     /// The lengths one by one, if any were asked for.
@@ -72,10 +85,7 @@ impl Lengths {
             return Ok(Some(("the given lengths".into(), durations.clone())));
         }
         if let Some(folder) = &self.pool {
-            let pool = Pool::list(folder).map_err(CaseError::from)?;
-            let reports = scan(&pool, ScanOptions::default(), &std::collections::BTreeMap::new(), |_| {});
-            let calls: Vec<f64> =
-                reports.iter().filter(|r| r.ok).filter_map(|r| r.duration_s).filter(|s| *s > 0.0).collect();
+            let calls = lengths_s(folder).map_err(CaseError::from)?;
             if calls.is_empty() {
                 return Err(Failure::Usage(format!("{}: no recording in it can be read", folder.display())));
             }

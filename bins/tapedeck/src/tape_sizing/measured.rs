@@ -6,9 +6,12 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tapedeck_cases::Config;
+use tapedeck_cases::tc03::Ceiling;
 use tapedeck_record::{Metric, Sample, SampleBody};
 use tapedeck_rundir::{CommittedStep, RunInfo, read_run};
+use tapedeck_sizing::statement::hard_ceiling;
 use tapedeck_sizing::{InstanceSeen, LoadPoint};
 use tapedeck_slo::Capacity;
 use tapedeck_tape::{Manifest, md5_hex};
@@ -25,6 +28,14 @@ pub(super) struct Run {
     pub(super) config: Config,
     environment: Environment,
     pub(super) capacity: Option<Capacity>,
+    long: Option<LongCalls>,
+    offline: Vec<Ceiling>,
+}
+
+/// What the long tape carried: the part of TC-03b's answer that is needed here.
+#[derive(Deserialize)]
+struct LongCalls {
+    capacity: Capacity,
 }
 
 #[derive(Default, Deserialize)]
@@ -56,6 +67,13 @@ struct SeriesLine {
     sample: Sample,
 }
 
+/// An answer that a case left in the run directory, if it did.
+fn answer<T: DeserializeOwned>(run: &Path, file: &str) -> Result<Option<T>, Failure> {
+    let path = run.join(file);
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    serde_json::from_str(&text).map(Some).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+}
+
 impl Run {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let (info, committed) = read_run(path)?;
@@ -74,11 +92,26 @@ impl Run {
             }
             Err(_) => Environment::default(),
         };
-        let capacity = match std::fs::read_to_string(path.join("capacity.json")) {
-            Ok(text) => Some(serde_json::from_str(&text).map_err(|e| bad("capacity.json", e.to_string()))?),
-            Err(_) => None,
-        };
-        Ok(Self { path: path.to_path_buf(), info, steps, config, environment, capacity })
+        Ok(Self {
+            path: path.to_path_buf(),
+            info,
+            steps,
+            config,
+            environment,
+            capacity: answer(path, "capacity.json")?,
+            long: answer(path, "tc03b.json")?,
+            offline: answer(path, "offline.json")?.unwrap_or_default(),
+        })
+    }
+
+    /// What the long tape carried, where TC-03b played it in this run.
+    pub(super) fn long(&self) -> Option<&Capacity> {
+        self.long.as_ref().map(|long| &long.capacity)
+    }
+
+    /// Streams that the best throughput without pace is good for, where a ladder without pace was climbed in this run.
+    pub(super) fn hard_ceiling(&self) -> Option<u32> {
+        hard_ceiling(self.offline.iter().filter_map(|tier| tier.audio_s_per_s))
     }
 
     /// N*, or why there is none.
@@ -93,10 +126,18 @@ impl Run {
 
     /// The manifest of what was played: the named one, else the config's. It must be the one that the run froze.
     pub(super) fn manifest(&self, named: Option<&Path>) -> Result<Manifest, Failure> {
-        let path = named.unwrap_or(&self.config.tape.manifest);
+        self.played(named.unwrap_or(&self.config.tape.manifest), "--run-manifest")
+    }
+
+    /// The same for the tape with long calls.
+    pub(super) fn long_manifest(&self, named: Option<&Path>) -> Result<Manifest, Failure> {
+        self.played(named.unwrap_or(&self.config.tape_b.manifest), "--long-manifest")
+    }
+
+    fn played(&self, path: &Path, flag: &str) -> Result<Manifest, Failure> {
         let bytes = std::fs::read(path).map_err(|e| {
             Failure::Usage(format!(
-                "cannot read the tape that the run played, {}: {e}; give --run-manifest FILE",
+                "cannot read the tape that the run played, {}: {e}; give {flag} FILE",
                 path.display()
             ))
         })?;
@@ -105,7 +146,7 @@ impl Run {
         let played = self.info.tapes.values().chain(self.info.tapes.keys()).any(|word| *word == md5);
         if !self.info.tapes.is_empty() && !played {
             return Err(Failure::Usage(format!(
-                "{} is not the tape that the run played (its MD5 is {md5}); give --run-manifest FILE",
+                "{} is not the tape that the run played (its MD5 is {md5}); give {flag} FILE",
                 path.display()
             )));
         }

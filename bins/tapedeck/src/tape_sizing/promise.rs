@@ -1,25 +1,26 @@
 //! The capacity statement.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 use tapedeck_record::ExitCode;
-use tapedeck_sizing::Durations;
 use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S};
-use tapedeck_sizing::statement::{Basis, Firmness, Measured, Promise, state};
-use tapedeck_slo::CapacityState;
+use tapedeck_sizing::statement::{Basis, Measured, state};
+use tapedeck_sizing::{Durations, PromisePlan};
+use tapedeck_slo::Capacity;
+use tapedeck_tape::Manifest;
 
 use super::lengths::Lengths;
 use super::measured::Run;
 use super::output::Answer;
-use super::usage;
+use super::{Sized, section, usage};
 use crate::common::Failure;
 
 /// What the statement rests on.
 #[derive(Debug, Clone, Args)]
 pub struct StatementArgs {
-    /// Run that found N* with short calls (its capacity.json)
+    /// Run that found N* with short calls; where it played the long tape too (tc03b), that N* as well
     #[arg(long, value_name = "RUN_DIR", required_unless_present = "n_star", conflicts_with = "n_star")]
     pub from: Option<PathBuf>,
     /// N* with short calls, by hand: calls as on Tape-A of the plan
@@ -28,10 +29,16 @@ pub struct StatementArgs {
     /// Manifest of the tape that --from played, where the config's path no longer leads to it
     #[arg(long, value_name = "FILE", requires = "from")]
     pub run_manifest: Option<PathBuf>,
-    /// N* with long calls, as on Tape-B of the plan
+    /// Another run that found N* with long calls: of tc03b, or a ladder of its own on the long tape
+    #[arg(long, value_name = "RUN_DIR", conflicts_with = "n_star_long")]
+    pub from_long: Option<PathBuf>,
+    /// N* with long calls, by hand: calls as on Tape-B of the plan
     #[arg(long, value_name = "STREAMS")]
     pub n_star_long: Option<u32>,
-    /// Streams at which nothing kept up any more, latency aside (a ladder with --pace off)
+    /// Manifest of the long tape, where the config's path no longer leads to it
+    #[arg(long, value_name = "FILE")]
+    pub long_manifest: Option<PathBuf>,
+    /// Streams at which nothing keeps up any more, latency aside [default: from a ladder of --from with --pace off]
     #[arg(long, value_name = "STREAMS")]
     pub hard_ceiling: Option<u32>,
     /// Share of N* that is promised [default: the run's, else 0.7]
@@ -60,69 +67,63 @@ pub struct StatementArgs {
     pub own: Lengths,
 }
 
-pub(super) fn statement(args: &StatementArgs) -> Result<Answer, Failure> {
-    let (short, run) = match (&args.from, args.n_star) {
-        (Some(path), _) => {
-            let run = Run::read(path)?;
-            let capacity = run.capacity()?;
-            let n_star = capacity.n_star.ok_or_else(|| {
-                Failure::Usage(format!(
-                    "{}: N* is {}; there is nothing to promise",
-                    path.display(),
-                    capacity.display()
-                ))
-            })?;
-            let firmness = match capacity.state {
-                CapacityState::Exact => Firmness::Exact,
-                CapacityState::Censored | CapacityState::AtLeastUnproven => Firmness::AtLeast,
-                _ => Firmness::Unknown,
-            };
-            let manifest = run.manifest(args.run_manifest.as_deref())?;
-            let calls: Vec<f64> =
-                manifest.calls.iter().map(|call| f64::from(call.duration_ms) / 1e3).collect();
-            let played = Durations::of_calls(manifest.name, &calls).map_err(usage)?;
-            (Measured { n_star, firmness, played }, Some(run))
+impl StatementArgs {
+    /// What the flags alone promise.
+    fn flags(&self) -> PromisePlan {
+        PromisePlan {
+            blocking: self.blocking,
+            service_level: self.service_level,
+            within_s: self.within_s,
+            calls_per_hour: self.calls_per_hour,
+            hard_ceiling: self.hard_ceiling,
+            dealt_in_turn: self.dealt_in_turn,
+            ..PromisePlan::default()
         }
-        (None, n_star) => {
-            let played = Durations::of_calls("Tape-A", &TAPE_A_S).map_err(usage)?;
-            (Measured { n_star: n_star.unwrap_or(0), firmness: Firmness::Unknown, played }, None)
-        }
+    }
+}
+
+pub(super) fn statement(sized: &Sized, args: &StatementArgs) -> Result<Answer, Failure> {
+    let run = args.from.as_deref().map(Run::read).transpose()?;
+    let long_run = args.from_long.as_deref().map(Run::read).transpose()?;
+    // A file that was named wins over what the run was made with.
+    let of_file = sized.plan.as_deref().map(section).transpose()?;
+    let of_run = run.as_ref().map(|run| run.config.sizing.clone());
+    let plan = of_file.or(of_run).unwrap_or_default();
+    let promise = plan.promise.with(&args.flags());
+    let topology = sized.deployment.clone().or(plan.topology);
+
+    let short = match &run {
+        Some(run) => measured(run.capacity()?, &run.manifest(args.run_manifest.as_deref())?, &run.path)?,
+        None => by_hand(args.n_star.unwrap_or(0), "Tape-A", &TAPE_A_S)?,
     };
-    let long = args
-        .n_star_long
-        .map(|n_star| {
-            let played = Durations::of_calls("Tape-B", &TAPE_B_S).map_err(usage)?;
-            Ok::<_, Failure>(Measured { n_star, firmness: Firmness::Unknown, played })
-        })
-        .transpose()?;
-    let promise = match (args.service_level, args.within_s) {
-        (Some(share), Some(within_s)) => Promise::ServiceLevel { share, within_s },
-        _ => Promise::Blocking(args.blocking.unwrap_or(0.01)),
+    let long = match (args.n_star_long, &long_run, &run) {
+        (Some(n_star), ..) => Some(by_hand(n_star, "Tape-B", &TAPE_B_S)?),
+        (None, Some(run), _) => Some(match run.long() {
+            Some(capacity) => of_tape_b(run, capacity, args)?,
+            None => measured(run.capacity()?, &run.manifest(args.long_manifest.as_deref())?, &run.path)?,
+        }),
+        // A run whose long tape carried nothing says so in its own answer; here it is not known.
+        (None, None, Some(run)) => match run.long().filter(|capacity| capacity.n_star.is_some()) {
+            Some(capacity) => Some(of_tape_b(run, capacity, args)?),
+            None => None,
+        },
+        (None, None, None) => None,
     };
     let capacity = run.as_ref().and_then(|run| run.capacity.as_ref());
     let basis = Basis {
         short,
         long,
-        hard_ceiling: args.hard_ceiling,
+        hard_ceiling: promise.hard_ceiling.or(run.as_ref().and_then(Run::hard_ceiling)),
         safety: args.safety.or(capacity.map(|c| c.safety_factor)).unwrap_or(0.7),
         instances: args.instances.or(run.as_ref().map(Run::instances).filter(|n| *n > 0)).unwrap_or(1),
-        dealt_in_turn: args.dealt_in_turn,
-        promise,
-        own: args.own.durations()?,
-        demand_per_h: args.calls_per_hour,
-        simulated: run.as_ref().is_some_and(|run| run.info.simulated),
+        topology,
+        dealt_in_turn: promise.dealt_in_turn,
+        promise: promise.promise().map_err(usage)?,
+        own: args.own.own(&promise)?,
+        demand_per_h: promise.calls_per_hour,
+        simulated: [&run, &long_run].into_iter().flatten().any(|run| run.info.simulated),
     };
-    let mut said = state(&basis).map_err(usage)?;
-    if let Some(capacity) = capacity {
-        if let Some(cap) = capacity.quality_cap {
-            said.doubts
-                .push(format!("Words get worse above {cap} streams: do not use more lines than {cap}."));
-        }
-        if !capacity.point_verdict_tiers.is_empty() {
-            let tiers: Vec<String> = capacity.point_verdict_tiers.iter().map(u32::to_string).collect();
-            said.doubts.push(format!("The verdict at {} rests on an estimate alone.", tiers.join(", ")));
-        }
-    }
+    let said = state(&basis).map_err(usage)?;
     let code = if said.enough == Some(false) { ExitCode::No } else { ExitCode::Ok };
     Ok(Answer::new(&json!({
         "run": run.as_ref().map(|run| &run.info.run_id), "basis": basis, "carried": said.carried,
@@ -132,4 +133,24 @@ pub(super) fn statement(args: &StatementArgs) -> Result<Answer, Failure> {
     .line("What is uncertain:")
     .lines(said.doubts.into_iter().map(|doubt| format!("- {doubt}")))
     .code(code))
+}
+
+fn by_hand(n_star: u32, tape: &str, calls_s: &[f64]) -> Result<Measured, Failure> {
+    Ok(Measured::said(n_star, Durations::of_calls(tape, calls_s).map_err(usage)?))
+}
+
+fn of_tape_b(run: &Run, capacity: &Capacity, args: &StatementArgs) -> Result<Measured, Failure> {
+    measured(capacity, &run.long_manifest(args.long_manifest.as_deref())?, &run.path)
+}
+
+fn measured(capacity: &Capacity, manifest: &Manifest, path: &Path) -> Result<Measured, Failure> {
+    let calls: Vec<f64> = manifest.calls.iter().map(|call| f64::from(call.duration_ms) / 1e3).collect();
+    let played = Durations::of_calls(manifest.name.clone(), &calls).map_err(usage)?;
+    Measured::found(capacity, played).ok_or_else(|| {
+        Failure::Usage(format!(
+            "{}: N* is {}; there is nothing to promise",
+            path.display(),
+            capacity.display()
+        ))
+    })
 }

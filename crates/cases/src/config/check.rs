@@ -119,6 +119,7 @@ impl Config {
         self.sizing.session().map_err(of_sizing)?;
         self.sizing.card().map_err(of_sizing)?;
         self.sizing.topology().map_err(of_sizing)?;
+        self.sizing.promise.check().map_err(of_sizing)?;
         Ok(())
     }
 }

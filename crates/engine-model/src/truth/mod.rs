@@ -279,3 +279,19 @@ pub fn play_tier(
 ) -> Result<Evidence, TruthError> {
     play::play(params, instances, tape, rules, streams, seed, false)
 }
+
+/// Whether one tier passes, given up as soon as its failure is certain. The limit is the first whose failure was certain,
+/// which need not be the one that [`play_tier`] names.
+///
+/// # Errors
+/// As [`true_capacity`].
+pub fn stopped_by(
+    params: &Params,
+    instances: u32,
+    tape: &[TapeCall],
+    rules: &TruthRules,
+    streams: u32,
+    seed: u64,
+) -> Result<Option<Limit>, TruthError> {
+    Ok(play::play(params, instances, tape, rules, streams, seed, true)?.stopped_by)
+}

@@ -144,6 +144,8 @@ struct Tier<'a> {
     rules: &'a TruthRules,
     scripts: Vec<Script>,
     models: Vec<Model>,
+    /// When each model next does something by itself; `u64::MAX` is never. Asked anew only of a model that was touched.
+    due_ns: Vec<u64>,
     /// Open sessions by instance, and the instance whose turn it is.
     open: Vec<u32>,
     turn: usize,
@@ -269,6 +271,7 @@ impl<'a> Tier<'a> {
             .collect();
         Ok(Self {
             open: vec![0; models.len()],
+            due_ns: models.iter().map(|model| model.next_event_ns().unwrap_or(u64::MAX)).collect(),
             turn: 0,
             agenda,
             opens_ns: ramp_ns * u64::from(streams) + u64::from(rules.warm_up_ms) * MS,
@@ -286,8 +289,16 @@ impl<'a> Tier<'a> {
     }
 
     fn next_ns(&self) -> Option<u64> {
-        let agenda = self.agenda.peek().map(|&Reverse((at, _))| at);
-        agenda.into_iter().chain(self.models.iter().filter_map(Model::next_event_ns)).min()
+        let agenda = self.agenda.peek().map_or(u64::MAX, |&Reverse((at, _))| at);
+        let next = self.due_ns.iter().fold(agenda, |next, &due| next.min(due));
+        (next < u64::MAX).then_some(next)
+    }
+
+    /// Asks a model anew when it next does something by itself.
+    fn ask(&mut self, instance: usize) {
+        if let (Some(model), Some(due)) = (self.models.get(instance), self.due_ns.get_mut(instance)) {
+            *due = model.next_event_ns().unwrap_or(u64::MAX);
+        }
     }
 
     /// Everything that happens at one instant: first what callers do, then what engines say to it.
@@ -299,9 +310,11 @@ impl<'a> Tier<'a> {
             self.act(now_ns, k);
         }
         for i in 0..self.models.len() {
-            let Some(model) = self.models.get_mut(i) else { continue };
-            if model.next_event_ns().is_some_and(|next| next <= now_ns) {
+            if self.due_ns.get(i).is_some_and(|&due| due <= now_ns)
+                && let Some(model) = self.models.get_mut(i)
+            {
                 model.advance(now_ns, said);
+                self.ask(i);
                 for output in said.drain(..) {
                     self.hear(&output);
                 }
@@ -354,6 +367,8 @@ impl<'a> Tier<'a> {
         {
             self.agenda.push(Reverse((caller.start_ns + u64::from(at_ms) * MS, k)));
         }
+        let instance = caller.instance;
+        self.ask(instance);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "lengths of hours in ns are exact in f64")]

@@ -1,13 +1,14 @@
 //! Predictions: the fitted model under other circumstances, with an interval over fits.
 
 use serde::Serialize;
-use tapedeck_engine_model::truth::{Limit, TapeCall, TruthError, TruthRules, play_tier};
+use tapedeck_engine_model::truth::{Limit, TapeCall, TruthError, TruthRules, play_tier, stopped_by};
 use tapedeck_engine_model::{Params, SessionModel};
 use tapedeck_stats::rng::Draws;
 
-use super::fit::{Fit, Grade, blocks, with_costs};
+use super::fit::{Fit, Grade};
 use super::in_parallel;
 use super::ladder::Ladder;
+use super::problem::{blocks, with_costs};
 use crate::error::{SizingError, positive};
 use crate::supply::{Card, Topology};
 use crate::units::GB;
@@ -167,12 +168,18 @@ struct Deployment<'a> {
     tape: &'a [TapeCall],
     rules: TruthRules,
     seed: u64,
+    /// Whether it matters which limit stops a tier; where it does not, a lost tier need not be played to its end.
+    named: bool,
 }
 
 impl Deployment<'_> {
     fn stopped(&self, tier: u32) -> Result<Option<Limit>, TruthError> {
         let streams = tier.saturating_mul(self.step());
-        Ok(play_tier(&self.params, self.instances, self.tape, &self.rules, streams, self.seed)?.stopped_by)
+        let Self { params, instances, tape, rules, seed, named } = self;
+        if *named {
+            return Ok(play_tier(params, *instances, tape, rules, streams, *seed)?.stopped_by);
+        }
+        stopped_by(params, *instances, tape, rules, streams, *seed)
     }
 
     fn step(&self) -> u32 {
@@ -245,7 +252,7 @@ pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Predic
     let tape = scenario.tape.as_deref().unwrap_or(&ladder.tape);
     // Only whole multiples of the instances are tried, and only as far as a prediction can be checked.
     let most = 1_200_u32.min(ladder.rules.max_streams.max(90).saturating_mul(4));
-    let deployment = |one: &Drawn| {
+    let deployment = |one: &Drawn, named: bool| {
         let mut params = with_costs(&known, &one.theta);
         params.kv_blocks = blocks(pool * one.pool, known.block_tokens);
         let slower = |ns: u64| {
@@ -266,15 +273,15 @@ pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Predic
         rules.ttft_ms = milliseconds(f64::from(rules.ttft_ms) * one.limits[0]);
         rules.rtf *= one.limits[1];
         rules.final_ms = milliseconds(f64::from(rules.final_ms) * one.limits[2]);
-        Deployment { params, instances: scenario.instances, tape, rules, seed: one.seed }
+        Deployment { params, instances: scenario.instances, tape, rules, seed: one.seed, named }
     };
     let guess = ladder.n_star.unwrap_or(0) / ladder.instances.max(1) * scenario.instances;
     let best = Drawn { theta: fit.theta.clone(), seed: fit.seed, limits: [1.0; 3], pool: 1.0 };
-    let best = deployment(&best).search(guess, most)?;
+    let best = deployment(&best, true).search(guess, most)?;
     let mut draws = Draws::new(fit.seed, 32);
     let fits: Vec<Drawn> = (1..).take(FITS).map(|n| Drawn::new(fit, &mut draws, n)).collect();
     let mut found = vec![best];
-    for one in in_parallel(&fits, |one| deployment(one).search(best.n_star, most)) {
+    for one in in_parallel(&fits, |one| deployment(one, false).search(best.n_star, most)) {
         found.push(one?);
     }
     let n = |pick: fn(u32, u32) -> u32, start: u32| found.iter().map(|f| f.n_star).fold(start, pick);
