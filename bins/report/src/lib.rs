@@ -11,6 +11,8 @@
 //! Read on in the crate `tapedeck-report`, which does the work. Limits: text goes to standard output line by line;
 //! a reader that goes away ends nothing.
 
+mod promise;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,8 @@ use tapedeck_report::traces::TraceError;
 use tapedeck_report::{Answer, Lang, ReadError, Run, Wanted, WriteError, riva, text, write_report};
 use tapedeck_slo::demand::{Demand, Finding, answered, meant_to_fail, told};
 use thiserror::Error;
+
+pub use promise::PromiseArgs;
 
 /// Turn a run directory into a report: one HTML file, plots, tables.
 #[derive(Debug, Parser)]
@@ -42,6 +46,7 @@ const HELP: &str = "Examples:
   tape-report results/tc03-20260301T080000Z
   tape-report results/tc03-20260301T080000Z --lang both --require 30
   tape-report results/tc03-20260301T080000Z --fail 'final_s:p95<=2 by instance'
+  tape-report results/tc03-20260301T080000Z --blocking 0.01 --calls-per-hour 50 --histogram calls.csv
   tape-report results/tc03-20260301T080000Z --rescore --set slo.rtf_p95=0.6
   tape-report compare results/before results/after
   tape-report merge results/monday results/tuesday --out results/both
@@ -125,6 +130,9 @@ pub struct ReportArgs {
     /// Print nothing but errors
     #[arg(long)]
     pub quiet: bool,
+    /// What the capacity statement promises.
+    #[command(flatten)]
+    pub promise: PromiseArgs,
 }
 
 /// What else there is to do.
@@ -318,7 +326,7 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
 }
 
 fn page(args: &ReportArgs, given: &Path, out: &Path) -> Result<ExitCode, Failure> {
-    let run = if args.html_only {
+    let mut run = if args.html_only {
         Run::read(given)?
     } else {
         // What is no run leaves no folder behind.
@@ -329,6 +337,8 @@ fn page(args: &ReportArgs, given: &Path, out: &Path) -> Result<ExitCode, Failure
         series.finish()?;
         run
     };
+    run.promise = run.promise.with(&args.promise.plan());
+    run.promise.check().map_err(|e| Failure::Usage(e.to_string()))?;
     let answer = Answer::of(&run);
     // Tables and pages do not wait for each other.
     std::thread::scope(|scope| {

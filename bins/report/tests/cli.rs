@@ -77,3 +77,21 @@ fn a_limit_on_what_is_not_known_is_never_kept() {
     let words = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(words.contains("did you mean `final_s`?") && words.contains("\n  ^^^^^^\n"), "{words}");
 }
+
+#[test]
+fn a_promise_that_makes_no_sense_is_refused() {
+    let tmp = tempfile::tempdir().unwrap();
+    fs::write(tmp.path().join("ladder.csv"), "N_total\n").unwrap();
+    for (flags, words) in [
+        (&["--blocking", "1.5"][..], "blocking"),
+        (&["--blocking", "nan"], "blocking"),
+        (&["--calls-per-hour", "-5"], "calls_per_hour"),
+        (&["--mean-s", "0"], "mean_s"),
+        (&["--service-level", "0.8"], "--within-s"),
+        (&["--histogram", "a.csv", "--mean-s", "180"], "cannot be used with"),
+    ] {
+        let refused = tape_report().arg(tmp.path()).arg("--html-only").args(flags).assert().code(2);
+        let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(said.contains(words), "{flags:?}: {said}");
+    }
+}

@@ -189,6 +189,7 @@ pub(crate) fn section(answer: &Answer) -> Option<Section> {
 }
 
 fn table(carried: &[Carried]) -> Table {
+    let asked = carried.iter().any(|c| c.demand_erl.is_some());
     let head = [
         Word::HeadCallsOf,
         Word::HeadMeanLength,
@@ -197,14 +198,13 @@ fn table(carried: &[Carried]) -> Table {
         Word::HeadTraffic,
         Word::HeadPerHourCalls,
         Word::HeadInTurn,
-        Word::HeadDemand,
-        Word::HeadLinesNeeded,
     ];
+    let demand = [Word::HeadDemand, Word::HeadLinesNeeded];
     let cell = |value: Option<f64>| value.map_or_else(|| say!(Word::NotKnown), |v| number(v).into());
     let rows = carried.iter().map(|c| {
         #[expect(clippy::cast_precision_loss, reason = "lines")]
         let needed = c.lines_needed.map(|lines| lines as f64);
-        vec![
+        let mut row = vec![
             recorded(&c.calls.name),
             number(c.calls.mean_s).into(),
             c.n_star.into(),
@@ -213,13 +213,15 @@ fn table(carried: &[Carried]) -> Table {
             number(c.calls_per_h.floor()).into(),
             c.blocking_in_turn
                 .map_or_else(|| say!(Word::NotKnown), |share| format!("{} %", number(100.0 * share)).into()),
-            cell(c.demand_erl),
-            cell(needed),
-        ]
+        ];
+        if asked {
+            row.extend([cell(c.demand_erl), cell(needed)]);
+        }
+        row
     });
     Table {
         caption: Some(say!(Word::StatementCaption)),
-        head: head.into_iter().map(Word::said).collect(),
+        head: head.into_iter().chain(demand.into_iter().filter(|_| asked)).map(Word::said).collect(),
         rows: rows.collect(),
     }
 }

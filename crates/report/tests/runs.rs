@@ -177,6 +177,63 @@ fn edit(path: &Path, from: &str, to: &str) {
     fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
+/// What stands in the section of the capacity statement.
+fn statement_of(html: &str) -> &str {
+    let from = html.find("id=\"statement\"").unwrap();
+    let rest = &html[from..];
+    &rest[..rest.find("</section>").unwrap()]
+}
+
+#[test]
+fn the_page_says_what_may_be_promised_in_both_languages() {
+    let tmp = tempfile::tempdir().unwrap();
+    let promise = "\n[sizing]\ntopology = \"1x0.92\"\n\n[sizing.promise]\nblocking = 0.05\nmean_s = 180.0\ncalls_per_hour = 5.0\n";
+    let path = make(tmp.path(), &Made { extra_config: promise, ..USUAL });
+    fs::write(path.join("offline.json"), r#"[{"streams": 60, "audio_s_per_s": 81.9}]"#).unwrap();
+    let mut run = Run::read(&path).unwrap();
+    assert_eq!(run.doubts, []);
+    let answer = Answer::of(&run);
+    let statement = answer.statement.clone().unwrap().unwrap();
+    // N* is 3, and 0.7 x 3 leaves two lines; five calls an hour of three minutes are a quarter of an Erlang.
+    let own = &statement.carried[1];
+    assert_eq!((own.lines, own.demand_erl, own.lines_needed), (2, Some(0.25), Some(2)));
+    assert_eq!(statement.enough, Some(true));
+    let en = write_html(&run, &answer, Lang::En, false);
+    for words in [
+        "N* is 3 on tape-a; instances: 1 (1x0.92).",
+        "2 lines (0.7 x N* of 3, rounded down)",
+        "at most 5 % of calls find no free line",
+        "there are enough",
+        "What is uncertain",
+        "at 81 streams (the hard ceiling)",
+        "simulated, no promise about real servers",
+    ] {
+        assert!(statement_of(&en).contains(words), "{words} is not in {}", statement_of(&en));
+    }
+    let zh = write_html(&run, &answer, Lang::Zh, false);
+    for words in ["容量声明", "2 条线路", "至多 5 % 的来电找不到空闲线路", "够用", "不确定之处"]
+    {
+        assert!(statement_of(&zh).contains(words), "{words} is not in {}", statement_of(&zh));
+    }
+    // A histogram that is not there withholds the statement, and the page says which.
+    run.promise = run.promise.with(&tapedeck_sizing::PromisePlan {
+        histogram: Some("/nowhere/calls.csv".into()),
+        ..Default::default()
+    });
+    let answer = Answer::of(&run);
+    assert!(answer.statement.as_ref().unwrap().is_err());
+    assert!(statement_of(&write_html(&run, &answer, Lang::En, false)).contains("/nowhere/calls.csv"));
+}
+
+#[test]
+fn a_promise_that_cannot_be_read_is_a_doubt() {
+    let tmp = tempfile::tempdir().unwrap();
+    let made = Made { extra_config: "\n[sizing.promise]\nbloking = 0.05\n", ..USUAL };
+    let run = Run::read(&make(tmp.path(), &made)).unwrap();
+    assert!(run.doubts.iter().any(|d| d.said.en.contains("sizing.promise")), "{:?}", run.doubts);
+    assert_eq!(run.promise, Default::default());
+}
+
 #[test]
 fn a_whole_run_is_read_without_doubt_and_says_its_answer_in_both_languages() {
     let tmp = tempfile::tempdir().unwrap();

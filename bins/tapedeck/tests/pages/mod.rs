@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Runs every `console` block of a page that shows one command of the program with what it prints, and holds the two against
 /// each other. Blocks that need a run directory are left out. Says how many were asked.
-pub fn ask_again(page: &str, program: &str, path: &str) -> usize {
+pub(crate) fn ask_again(page: &str, program: &str, path: &str) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join(page)).unwrap();
     let mut asked = 0;
