@@ -77,6 +77,10 @@ e2e-nginx:
 e2e-vllm:
     bash e2e/vllm.sh
 
+# tape-stream against a real vLLM with a toy chat model (the same packages).
+e2e-stream:
+    bash e2e/stream.sh
+
 # WhisperLive on real telephone prompts: words against load, refusals (760 MB of packages).
 e2e-whisperlive:
     bash e2e/whisperlive.sh

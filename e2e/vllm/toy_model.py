@@ -5,6 +5,7 @@ There are no weights in it: vLLM makes random ones (`--load-format dummy`). So t
 before its limit, while everything around it is genuine: scheduler, KV cache, metrics, sockets, errors.
 
     toy_model.py FOLDER        # needs `tokenizers`, which comes with vLLM
+    toy_model.py FOLDER text   # a plain chat model instead, taken for Qwen3
 """
 
 import json
@@ -61,6 +62,18 @@ TEMPLATE = """\
 {%- if add_generation_prompt -%}<|im_start|>assistant
 {% endif -%}
 """
+
+
+def plain(writing, number):
+    """The same text stack as a chat model that hears nothing."""
+    writing = {key: value for key, value in writing.items() if key != "rope_scaling"}
+    return writing | {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "torch_dtype": "bfloat16",
+        "eos_token_id": number["stop"],
+        "pad_token_id": number["end"],
+    }
 
 
 def main():
@@ -146,6 +159,12 @@ def main():
             "eos_token_id": [number["stop"], number["end"]],
         },
     }
+    if sys.argv[2:] == ["text"]:
+        files["config.json"] = plain(writing, number)
+        del files["preprocessor_config.json"]
+        del files["tokenizer_config.json"]["extra_special_tokens"]
+        # A request can then ask for an end of its own accord, which random weights would hardly find.
+        (folder / "stop_token").write_text(f"{number['stop']}\n")
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content, indent=1) + "\n")
     (folder / "chat_template.jinja").write_text(TEMPLATE)

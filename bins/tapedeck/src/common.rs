@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
@@ -14,6 +15,7 @@ use thiserror::Error;
 use crate::console::Console;
 use crate::demands;
 use crate::signals;
+use crate::tape_sizing::WhatIf;
 
 /// The demo config, used by `--rehearse` when no other is given.
 const DEMO: &str = include_str!("../../../fixtures/plans/demo.toml");
@@ -190,6 +192,7 @@ impl Common {
             origin_unix_s: world.machine.unix_s(),
             tapes: world.tape_digests(),
         };
+        world.foretell = Some(Arc::new(WhatIf));
         let mut dir = self.run_dir(&info, &world.config)?;
         if self.has_run() {
             world.go_on(&dir).await;

@@ -405,12 +405,15 @@ mod tests {
         assert_eq!(read("7\n7\n9\n", None).unwrap(), [0.0, 0.0, 2.0]);
         let days = "id,\"begin\"\n1,2026-01-31T09:00:00\n2,2026-01-31 09:01:00\n";
         assert_eq!(read(days, Some("begin")).unwrap(), [0.0, 60.0]);
+        let quoted = "agent,begin\n\"Doe, Jane\",10\n\"said \"\"hello\"\"\",12\n";
+        assert_eq!(read(quoted, Some("begin")).unwrap(), [0.0, 2.0]);
         assert_eq!(read("2026-01-31T09:00:00+08:00\n2026-01-31T01:00:01Z\n", None).unwrap(), [0.0, 1.0]);
     }
 
     #[test]
     fn rows_that_are_no_start_are_named() {
         assert!(read("start\n5\nnoon\n", None).unwrap_err().contains("s.csv:3: `noon` is neither"));
+        assert!(read("start\n5\n\"open\n", None).unwrap_err().contains("s.csv:3: a quote is never closed"));
         assert!(read("5\n4\n", None).unwrap_err().contains("s.csv:2: this start lies before"));
         assert!(read("a,b\n1,2\n", Some("c")).unwrap_err().contains("no column c; there are a, b"));
     }

@@ -9,6 +9,7 @@ use tapedeck_sizing::{Architecture, Dtype, SizingError, SizingPlan, Topology};
 
 use crate::common::Failure;
 
+mod foretell;
 mod lengths;
 mod measured;
 mod output;
@@ -17,6 +18,7 @@ mod tables;
 mod theory;
 mod whatif;
 
+pub use foretell::WhatIf;
 pub use promise::StatementArgs;
 pub use tables::{CallLengths, InstancesArgs, SupplyArgs};
 pub use theory::CalibrateArgs;

@@ -51,7 +51,11 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         "topology      instances  N*                    streams    RTF p95    lag p95   KV room  errors"
             .into(),
     ];
-    lines.extend(answer.candidates.iter().map(row));
+    for candidate in &answer.candidates {
+        lines.push(row(candidate));
+        lines.extend(candidate.predicted.iter().map(|one| format!("              {}", one.sentence())));
+    }
+    lines.extend(answer.foretold.iter().cloned());
     match &answer.recommended {
         Some(name) => lines.push(format!("Take {name}: {}", answer.why)),
         None if answer.interrupted => {}

@@ -167,6 +167,33 @@ fn rehearsed(folder: &Path) -> String {
     found.unwrap().path().to_str().unwrap().to_owned()
 }
 
+/// TC-07 in the run of the ladder: two engines instead of three, each like one of the three.
+fn topologies_are_predicted_before_they_are_measured(folder: &Path, run: &str) {
+    let config = folder.join("topologies.toml");
+    let text = std::fs::read_to_string(folder.join("config.toml")).unwrap();
+    let topologies = "[[topologies]]\nname = \"3x0.30\"\n[[topologies]]\nname = \"2x0.46\"\nrehearsal = { instances = 2 }\n\
+                      [topology]\nshares = [0.6, 0.8, 1.0, 1.2]\n";
+    std::fs::write(&config, format!("{text}{topologies}")).unwrap();
+    let compared = Command::cargo_bin("tc07")
+        .unwrap()
+        .args(["--rehearse", "--into", run, "--config"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&compared.stdout);
+    assert_eq!(compared.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&compared.stderr));
+    assert!(out.contains("if instances of a card share its time, predicted, not measured"), "{out}");
+    let answer: Value =
+        serde_json::from_str(&std::fs::read_to_string(Path::new(run).join("tc07.json")).unwrap()).unwrap();
+    assert!(answer["foretold"][0].as_str().unwrap().contains("tiers is"), "{}", answer["foretold"]);
+    let predicted = |at: usize| answer["candidates"][at]["predicted"].as_array().unwrap().clone();
+    assert_eq!((predicted(0).len(), predicted(1).len()), (1, 2));
+    // The two are as independent of each other as the three were, so the first supposition is the true one.
+    for one in [&predicted(0)[0], &predicted(1)[0]] {
+        assert_eq!(one["agrees"], true, "{}", answer["candidates"]);
+    }
+}
+
 #[test]
 fn a_rehearsed_ladder_is_calibrated_stated_and_extrapolated() {
     let folder = tempfile::tempdir().unwrap();
@@ -209,6 +236,10 @@ fn a_rehearsed_ladder_is_calibrated_stated_and_extrapolated() {
         );
     }
     assert_eq!(value["predictions"].as_array().unwrap().len(), 3, "as measured, and two topologies");
+
+    topologies_are_predicted_before_they_are_measured(folder.path(), &run);
+    let after = json(&what_if);
+    assert_eq!(after["fit"], value["fit"], "tiers of TC-07 are no tiers of the ladder");
 
     let other = fixture("tapes/tape-a.json");
     let (code, _, err) = sizing(&["what-if", "--from", &run, "--run-manifest", other.to_str().unwrap()]);

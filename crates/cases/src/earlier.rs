@@ -80,11 +80,15 @@ pub fn n_star(dir: &RunDir, given: Option<u32>) -> Result<NStar, CaseError> {
     }
 }
 
+/// Whether a step is a tier of the ladder by its name, not a step of another case in the same run.
+#[must_use]
+pub fn is_tier(step: &str) -> bool {
+    step.strip_prefix('N').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// The whole tiers of the ladder (`N` and a number) in this run, by streams; repetitions are left out.
 pub fn ladder(dir: &RunDir) -> impl Iterator<Item = &CommittedStep> {
-    let of_ladder =
-        |step: &str| step.strip_prefix('N').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-    dir.standing().filter(move |s| !s.partial && of_ladder(&s.step))
+    dir.standing().filter(|s| !s.partial && is_tier(&s.step))
 }
 
 #[cfg(test)]

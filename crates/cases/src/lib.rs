@@ -27,6 +27,7 @@ pub mod doctor;
 pub mod earlier;
 pub mod environment;
 pub mod error;
+pub mod foretell;
 pub mod gpu;
 pub mod link;
 pub mod point;

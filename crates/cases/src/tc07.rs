@@ -14,6 +14,7 @@ use crate::control::{BALANCER, act};
 use crate::earlier::{self, NStar};
 use crate::environment;
 use crate::error::{CaseError, ConfigError};
+use crate::foretell::{Foretold, Predicted};
 use crate::point::Point;
 use crate::progress::{Observer, Progress};
 use crate::steps::Steps;
@@ -90,6 +91,9 @@ pub struct Candidate {
     pub err_streams: u32,
     /// Its tiers.
     pub tiers: Vec<TierReport>,
+    /// What had been predicted of it; empty where nothing was.
+    #[serde(default)]
+    pub predicted: Vec<Predicted>,
 }
 
 impl Candidate {
@@ -107,7 +111,17 @@ impl Candidate {
             err_streams: common.map_or(0, |t| t.err_streams),
             capacity: capacity(&tiers, &world.config.slo),
             tiers,
+            predicted: Vec::new(),
         }
+    }
+
+    /// Holds what had been predicted against what was measured.
+    fn with(mut self, predicted: &[Predicted]) -> Self {
+        self.predicted = predicted.to_vec();
+        for one in &mut self.predicted {
+            one.hold_against(&self.capacity);
+        }
+        self
     }
 
     /// Why it is better than another, if it is.
@@ -148,6 +162,9 @@ pub struct Answer {
     pub recommended: Option<String>,
     /// Why, in one plain sentence.
     pub why: String,
+    /// How good the fit is that the predictions rest on, or why nothing was predicted.
+    #[serde(default)]
+    pub foretold: Vec<String>,
     /// Whether that is another one than the first.
     pub better: bool,
     /// Where everything is written down.
@@ -191,6 +208,8 @@ pub async fn run(
         }
         .into());
     }
+    // Before anything is measured: a prediction that knows the answer is none.
+    let foretold = foretell(world, dir, watch)?;
     let mut compared = Compared { world, dir, watch, now: None };
     let mut candidates = Vec::new();
     let mut interrupted = false;
@@ -209,14 +228,40 @@ pub async fn run(
         if interrupted {
             break;
         }
-        candidates.push(Candidate::of(&topology.name, there.instances.len(), tiers, world));
+        let predicted = foretold.of.get(&topology.name).map_or(&[][..], Vec::as_slice);
+        candidates.push(Candidate::of(&topology.name, there.instances.len(), tiers, world).with(predicted));
     }
     compared.switch(None).await?;
-    let answer = conclude(candidates, n_star, world, dir, interrupted);
+    let answer = conclude(candidates, n_star, foretold.words, world, dir, interrupted);
     if !interrupted {
         earlier::write(dir, ANSWER, &answer)?;
     }
     Ok(answer)
+}
+
+/// Has the topologies predicted from the ladder of this run, and says what comes of it. That nothing can be predicted (there is
+/// no ladder here, or too short a one) is no error.
+fn foretell(world: &World, dir: &RunDir, watch: &dyn Observer) -> Result<Foretold, CaseError> {
+    let Some(foretell) = &world.foretell else { return Ok(Foretold::default()) };
+    let topologies = &world.config.topologies;
+    let asked = topologies.iter().map(|t| {
+        let instances = world.on(t)?.instances.len();
+        Ok((t.name.clone(), u32::try_from(instances).unwrap_or(u32::MAX)))
+    });
+    let asked = asked.collect::<Result<Vec<_>, CaseError>>()?;
+    let foretold = foretell.foretell(dir.path(), &asked).unwrap_or_else(|why| Foretold {
+        words: vec![format!("nothing was predicted: {why}")],
+        ..Foretold::default()
+    });
+    for words in &foretold.words {
+        watch.on(&Progress::Note { text: words });
+    }
+    for (name, predicted) in &foretold.of {
+        for one in predicted {
+            watch.on(&Progress::Note { text: &format!("{name}: {}", one.sentence()) });
+        }
+    }
+    Ok(foretold)
 }
 
 /// The mini-ladder of one topology, the common load first. Every topology gets the same loads, multiples of the first
@@ -248,6 +293,7 @@ pub(crate) fn load(n_star: u32, share: f64, instances: usize) -> u32 {
 fn conclude(
     candidates: Vec<Candidate>,
     n_star: NStar,
+    foretold: Vec<String>,
     world: &World,
     dir: &RunDir,
     interrupted: bool,
@@ -271,6 +317,7 @@ fn conclude(
         recommended: best.map(|b| b.name.clone()).filter(|_| !interrupted),
         better: best.map(|b| &b.name) != candidates.first().map(|c| &c.name) && best.is_some(),
         why,
+        foretold,
         candidates,
         run: dir.path().to_path_buf(),
         simulated: world.simulated,

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::config::Config;
 use crate::control::shell;
 use crate::error::{CaseError, ConfigError};
+use crate::foretell::Foretell;
 use crate::link::Link;
 use crate::reel::{Reel, Role, load};
 use crate::shell::Told;
@@ -89,6 +90,8 @@ pub struct World {
     pub vram_baseline: OnceCell<BTreeMap<String, u64>>,
     /// Zero of the run's clock.
     pub origin: Instant,
+    /// Who predicts what is going to be measured, where somebody does.
+    pub foretell: Option<Arc<dyn Foretell>>,
     /// Becomes true when the user wants to stop.
     pub interrupt: watch::Receiver<bool>,
 }
@@ -151,6 +154,7 @@ impl World {
             machine: seams.machine,
             paused: seams.paused,
             simulated: seams.paused,
+            foretell: None,
             vram_baseline: OnceCell::new(),
             origin: Instant::now(),
             interrupt: seams.interrupt,

@@ -496,6 +496,11 @@ words! {
     DefServerRtf: "Server RTF", "服务端 RTF";
     DefServerRtfIs: "Processing time that the engines counted / audio played; never held against a limit.", "引擎自报处理时间 / 播放的音频；不参与判定。";
 
+    HeadPredicted: "N* predicted, not measured", "N* 预测值（非实测）";
+    PredictedRange: "{0} to {1} ({2})", "{0} 至 {1}（{2}）";
+    PredictedAgrees: "agrees", "相符";
+    PredictedDiffers: "DIFFERS", "不符";
+
     // The capacity statement.
     Statement: "Capacity statement", "容量声明";
     StatementNone: "No statement can be made: {0}", "无法给出声明：{0}";

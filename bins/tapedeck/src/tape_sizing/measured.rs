@@ -1,6 +1,6 @@
 //! What a run directory tells: config, environment, steps, series.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -240,6 +240,8 @@ impl Run {
             .steps
             .iter()
             .filter(healthy)
+            // TC-06 played to fewer engines, TC-07 to others.
+            .filter(|s| !s.step.starts_with("tc06") && !s.step.starts_with("tc07"))
             .filter(|s| s.report.streams > 0)
             .filter_map(|s| {
                 let &(sum, n) = kv.get(&s.step)?;
@@ -251,10 +253,5 @@ impl Run {
             .and_then(|step| memory.get(step))
             .map(|cards| cards.values().map(|(sum, n)| sum / n).sum::<f64>());
         Ok((points, used))
-    }
-
-    /// Labels of the tapes that its steps played.
-    pub(super) fn tapes(&self) -> BTreeSet<&str> {
-        self.steps.iter().map(|s| s.report.tape.as_str()).collect()
     }
 }

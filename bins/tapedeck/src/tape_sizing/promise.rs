@@ -110,10 +110,13 @@ pub(super) fn statement(sized: &Sized, args: &StatementArgs) -> Result<Answer, F
         (None, None, None) => None,
     };
     let capacity = run.as_ref().and_then(|run| run.capacity.as_ref());
+    let most = long.as_ref().map_or(0, |long| long.n_star).max(short.n_star);
+    // A ladder without pace that had too few streams to reach N* found no ceiling.
+    let seen = run.as_ref().and_then(Run::hard_ceiling).filter(|streams| *streams >= most);
     let basis = Basis {
         short,
         long,
-        hard_ceiling: promise.hard_ceiling.or(run.as_ref().and_then(Run::hard_ceiling)),
+        hard_ceiling: promise.hard_ceiling.or(seen),
         safety: args.safety.or(capacity.map(|c| c.safety_factor)).unwrap_or(0.7),
         instances: args.instances.or(run.as_ref().map(Run::instances).filter(|n| *n > 0)).unwrap_or(1),
         topology,

@@ -1,9 +1,10 @@
 //! Predictions from a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tapedeck_cases::earlier::is_tier;
 use tapedeck_engine_model::truth::{Balance, TapeCall, TruthRules, synthetic_tape};
 use tapedeck_engine_model::{Params, SessionModel, StepCost};
 use tapedeck_record::ExitCode;
@@ -68,7 +69,7 @@ pub(super) fn what_if(plan: &SizingPlan, args: &WhatIfArgs) -> Result<Answer, Fa
     let new = topologies(&args.topology)?;
     let old = plan.topology().map_err(usage)?;
     let run = Run::read(&args.from)?;
-    let ladder = ladder(plan, args, &run)?;
+    let ladder = ladder(plan, &args.told(), &run)?;
     if let Some(old) = old
         && old.all_instances() != ladder.instances
     {
@@ -86,23 +87,29 @@ pub(super) fn what_if(plan: &SizingPlan, args: &WhatIfArgs) -> Result<Answer, Fa
     Ok(answer(args, &run, &ladder, &fitted, &predictions))
 }
 
-/// The measured ladder of a run.
-fn ladder(plan: &SizingPlan, args: &WhatIfArgs, run: &Run) -> Result<Ladder, Failure> {
-    let manifest = run.manifest(args.run_manifest.as_deref())?;
-    let label = manifest.name.as_str();
-    let mut reports: Vec<&TierReport> =
-        run.steps.iter().map(|s| &s.report).filter(|r| r.tape == label).collect();
-    if reports.is_empty() {
-        // Labels are the run's own; one that played a single tape leaves no doubt.
-        if run.tapes().len() > 1 {
-            return Err(Failure::Usage(format!(
-                "{}: no tier played {label}; its tiers played {:?}",
-                run.path.display(),
-                run.tapes()
-            )));
+/// What a run does not tell of itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Told<'a> {
+    pub(super) manifest: Option<&'a Path>,
+    pub(super) rolling: bool,
+    pub(super) dealt_in_turn: bool,
+}
+
+impl WhatIfArgs {
+    fn told(&self) -> Told<'_> {
+        Told {
+            manifest: self.run_manifest.as_deref(),
+            rolling: self.rolling,
+            dealt_in_turn: self.dealt_in_turn,
         }
-        reports = run.steps.iter().map(|s| &s.report).collect();
     }
+}
+
+/// The measured ladder of a run: its own tiers, not those of other cases in the same run.
+pub(super) fn ladder(plan: &SizingPlan, told: &Told<'_>, run: &Run) -> Result<Ladder, Failure> {
+    let manifest = run.manifest(told.manifest)?;
+    let mut reports: Vec<&TierReport> =
+        run.steps.iter().filter(|s| is_tier(&s.step)).map(|s| &s.report).collect();
     reports.sort_by_key(|r| r.streams);
     let (load, slo) = (&run.config.load, &run.config.slo);
     let rules = TruthRules {
@@ -112,7 +119,7 @@ fn ladder(plan: &SizingPlan, args: &WhatIfArgs, run: &Run) -> Result<Ladder, Fai
         loops_few: load.loops_small,
         few_streams: load.small_up_to,
         chunk_ms: load.chunk_ms,
-        balance: if args.dealt_in_turn { Balance::RoundRobin } else { Balance::LeastConnections },
+        balance: if told.dealt_in_turn { Balance::RoundRobin } else { Balance::LeastConnections },
         step: 0,
         max_streams: reports.last().map_or(90, |r| r.streams),
         ttft_ms: ms(slo.ttft_p95_s),
@@ -125,7 +132,7 @@ fn ladder(plan: &SizingPlan, args: &WhatIfArgs, run: &Run) -> Result<Ladder, Fai
         tape: calls(&manifest),
         rules,
         instances: run.instances(),
-        known: Known { params: known(plan, args, run)?, pool_tokens: run.pool_tokens() },
+        known: Known { params: known(plan, told.rolling, run)?, pool_tokens: run.pool_tokens() },
         n_star: run.capacity.as_ref().and_then(|c| c.n_star),
         age_slope_ms_per_min: reports.first().and_then(|r| r.age_slope_ms_per_min),
     })
@@ -133,7 +140,7 @@ fn ladder(plan: &SizingPlan, args: &WhatIfArgs, run: &Run) -> Result<Ladder, Fai
 
 /// What is known of the engine: of a built-in one its settings (less what they say of costs), of a real one what the
 /// session preset and the run's environment tell.
-fn known(plan: &SizingPlan, args: &WhatIfArgs, run: &Run) -> Result<Params, Failure> {
+fn known(plan: &SizingPlan, rolling_too: bool, run: &Run) -> Result<Params, Failure> {
     let mut params = if run.info.simulated {
         let own = Settings::of(&run.config)?.engine;
         Params { step: StepCost::default(), intake_ns: Params::default().intake_ns, ..own }
@@ -148,7 +155,7 @@ fn known(plan: &SizingPlan, args: &WhatIfArgs, run: &Run) -> Result<Params, Fail
             ..Params::default()
         }
     };
-    if args.rolling {
+    if rolling_too {
         params.session = SessionModel::Rolling;
     }
     params.window_ms = run.window_ms().ok_or_else(|| {

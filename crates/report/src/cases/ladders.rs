@@ -22,6 +22,22 @@ pub(super) fn long_calls(answer: &Value) -> Section {
     }
 }
 
+/// What had been predicted of a topology, beside what became of it.
+fn predicted(candidate: &Value) -> Said {
+    let ranges: Vec<Said> = array(candidate, "predicted")
+        .iter()
+        .map(|one| {
+            let verdict = match one.get("agrees").and_then(Value::as_bool) {
+                Some(true) => say!(Word::PredictedAgrees),
+                Some(false) => say!(Word::PredictedDiffers),
+                None => say!(Word::NotKnown),
+            };
+            say!(Word::PredictedRange, cell(at(one, "low")), cell(at(one, "high")), verdict)
+        })
+        .collect();
+    if ranges.is_empty() { say!(Word::NotKnown) } else { Said::join(&ranges, "; ", "；") }
+}
+
 pub(super) fn topologies(answer: &Value) -> Section {
     let why = answer.get("why").and_then(Value::as_str);
     let best = answer.get("recommended").and_then(Value::as_str).map(|b| say!(Word::TopologyBest, b));
@@ -31,6 +47,7 @@ pub(super) fn topologies(answer: &Value) -> Section {
             text(c, "name"),
             cell(at(c, "instances")),
             capacity.map_or_else(|| say!(Word::NotKnown), |c| n_star(&c)),
+            predicted(c),
             cell(at(c, "rtf_p95")),
             cell(at(c, "lag_p95_s")),
             percent(at(c, "kv_room")),
@@ -45,6 +62,7 @@ pub(super) fn topologies(answer: &Value) -> Section {
                 say!(Word::HeadTopology),
                 say!(Word::HeadInstances),
                 say!(Word::HeadNStar),
+                say!(Word::HeadPredicted),
                 say!(Word::HeadRtf),
                 say!(Word::HeadLag),
                 say!(Word::HeadKvRoom),
