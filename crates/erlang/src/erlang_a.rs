@@ -118,20 +118,32 @@ pub fn traffic(lines: u64, patience: f64, target: Target) -> Result<f64, ErlangE
     let (n, patience) = (error::lines(lines)?, self::patience(patience)?);
     target.check()?;
     let miss = |z: f64| target.miss(exp(z), n, patience);
+    // Whatever the target, the answer is most often within a few deviations of as much traffic as there are lines, which
+    // for many lines is close: steps begin there and double.
     let (mut low, mut high) = (ln(n), ln(n));
-    while miss(low) > 0.0 {
-        low -= 1.0;
-        if low < -690.0 {
-            return Err(ErlangError::OutOfReach { why: "no traffic, however small, meets the target" });
+    let mut step = (3.0 / sqrt(n)).min(1.0);
+    if miss(low) > 0.0 {
+        const LEAST: f64 = -690.0;
+        while miss(low) > 0.0 {
+            if low <= LEAST {
+                return Err(ErlangError::OutOfReach { why: "no traffic, however small, meets the target" });
+            }
+            (low, high) = ((low - step).max(LEAST), low);
+            step *= 2.0;
+        }
+    } else {
+        let most = ln(error::MOST);
+        while miss(high) < 0.0 {
+            if high >= most {
+                return Err(ErlangError::OutOfReach {
+                    why: "every traffic up to 1e12 Erlang meets the target",
+                });
+            }
+            (low, high) = (high, (high + step).min(most));
+            step *= 2.0;
         }
     }
-    while miss(high) < 0.0 {
-        high += 1.0;
-        if high > ln(error::MOST) {
-            return Err(ErlangError::OutOfReach { why: "every traffic up to 1e12 Erlang meets the target" });
-        }
-    }
-    Ok(exp(solve::root(low.min(high - 1.0), high, miss)))
+    Ok(exp(solve::root(low, high, miss)))
 }
 
 impl Target {
