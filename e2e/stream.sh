@@ -51,17 +51,17 @@ ask() { # name, exit code, flags...; asks for the model $served
 printf '%s\n' 'when does the next train leave' 'the number you have dialled is not in use' 'system user assistant' >"$work/prompts.txt"
 # Far more than a block of the cache, which on a CPU holds 128 tokens.
 for _ in $(seq 12); do echo "could you tell me when the next train leaves for the coast, and whether it waits for the boat"; done >"$work/long.txt"
-cat >"$work/ends.toml" <<TOML
-[generation]
-temperature = 1.0
-[generation.extra]
-seed = 7
-logit_bias = { "$stop_token" = 3.0 }
-TOML
+# Random weights find no end. With a push towards it they do, after a few words or, with a hard one, at once.
+generation() { # bias, fewest tokens
+  printf '[generation]\ntemperature = 1.0\n[generation.extra]\nmin_tokens = %s\nlogit_bias = { "%s" = %s }\n' "$2" "$stop_token" "$1"
+}
+generation 2.0 4 >"$work/ends.toml"
+generation 100.0 0 >"$work/empty.toml"
 
 ask closed 0 --prompts "$work/prompts.txt" --max-tokens 32 --requests 24 --concurrency 2
 ask open 0 --prompts "$work/prompts.txt" --max-tokens 16 --rate 2 --requests 20 --no-cold
 ask ends 0 --config "$work/ends.toml" --prompt 'why' --max-tokens 400 --requests 12 --concurrency 2
+ask empty 1 --config "$work/empty.toml" --prompt 'why' --requests 3 --no-cold
 ask fresh 0 --prefix-file "$work/long.txt" --unique --prompt 'why' --max-tokens 8 --requests 10
 ask repeated 0 --prefix-file "$work/long.txt" --prompt 'why' --max-tokens 8 --requests 10
 served=nobody ask refused 1 --prompt 'why' --requests 2 --no-cold

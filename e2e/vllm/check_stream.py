@@ -20,7 +20,6 @@ def page(name):
 before, after = page(f"{phase}-before.prom"), page(f"{phase}-after.prom")
 delta = {name: after[name] - before[name] for name in after}
 replies = [json.loads(line) for line in (work / f"out-{phase}" / "requests.jsonl").open()]
-figures = json.loads((work / f"out-{phase}" / "figures.json").read_text())
 record = (work / f"out-{phase}" / "record.toml").read_text()
 outcomes = collections.Counter(reply["outcome"] for reply in replies)
 reasons = collections.Counter(str(reply["finish_reason"]) for reply in replies)
@@ -48,12 +47,14 @@ same("tokens from the prefix cache", cached, delta["vllm:prefix_cache_hits_total
 first = sorted(reply["ttft_s"] for reply in replies if reply["ttft_s"] is not None)
 if first:
     chunks = sum(reply["chunks"] for reply in replies)
-    print(f"  first text p50 {first[len(first) // 2]:.3f} s; {chunks} chunks; figures {sorted(figures)[:3]}...")
+    print(f"  first text p50 {first[len(first) // 2]:.3f} s; {chunks} chunks with text")
 hold("a record without a model", "model" in record)
 if phase in ("closed", "open"):
     hold("answers that were not cut", set(outcomes) == {"length_cut"})
 if phase == "ends":
-    hold("no answer ended of its own accord", outcomes["ok"] > 0)
+    hold("no answer ended of its own accord", outcomes["ok"] > 0 and reasons["stop"] == outcomes["ok"])
+if phase == "empty":
+    hold("text where none can be", set(outcomes) == {"empty"})
 if phase == "fresh":
     hold("hits where none can be", cached == 0)
 if phase == "repeated":
