@@ -86,6 +86,18 @@ pub(crate) const SENTENCES: &[(&str, &str)] = &[
         "N* was measured on the built-in engine: simulated, no promise about real servers.",
         "N* 是在内置引擎上测得的：属模拟数据，不代表真实服务器。",
     ),
+    (
+        "words get worse at every load: no line can be promised; see what TC-04 says",
+        "任何负载下识别都变差：一条线路也不能承诺；见 TC-04 的结果",
+    ),
+    (
+        "the hard ceiling ({}) is below N* ({}): no deployment keeps its limits above the load at which it breaks",
+        "硬上限（{0}）低于 N*（{1}）：没有系统能在崩溃的负载之上仍满足上限",
+    ),
+    (
+        "{} x N* = {} leaves no whole line; give a larger safety factor",
+        "{0} × N*（{1} 路）不足一条线路；请用更大的安全系数",
+    ),
     ("the given mean (spread unknown: taken as exponential)", "给定的平均时长（离散程度未知，按指数分布）"),
 ];
 
@@ -278,6 +290,12 @@ mod tests {
                 ..basis
             },
         ];
+        for (n_star, quality_cap, ceiling) in [(36, Some(0), None), (1, None, None), (36, None, Some(20))] {
+            let short = Measured { quality_cap, ..Measured::said(n_star, tape("tape-a")) };
+            let refused = state(&Basis { short, hard_ceiling: ceiling, long: None, ..bases[0].clone() });
+            let refused = refused.unwrap_err().to_string();
+            assert_ne!(recorded(&refused).zh, refused, "not translated");
+        }
         for basis in bases {
             let statement = state(&basis).unwrap();
             for sentence in statement.sentences.iter().chain(&statement.doubts) {

@@ -52,7 +52,7 @@ fn listed(sentence: &str, depth: u8) -> Option<String> {
 
 /// Every sentence that is known.
 fn sentences() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    SENTENCES.iter().chain(crate::promise::SENTENCES)
+    crate::promise::SENTENCES.iter().chain(SENTENCES)
 }
 
 fn one(sentence: &str, depth: u8) -> Option<String> {
