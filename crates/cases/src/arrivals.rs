@@ -374,6 +374,7 @@ async fn one(
         window_ms: world.config.server.window_ms,
         tail_silence_ms: world.config.load.tail_silence_ms,
         wake_late_p99_ms: wake_late_us.map(|us| f64::from(us) / 1e3),
+        client_drift_ppm: (!world.paused).then(|| kept.writer.drift_ppm()).flatten(),
         drain_s: drained.as_ref().filter(|d| d.drained == Some(true)).map(|d| d.seconds),
         drained: drained.as_ref().and_then(|d| d.drained),
         simulated: world.simulated,

@@ -199,6 +199,7 @@ pub(crate) fn tiers(run: &Run) -> Frame {
     f.number("goodput_per_h", &rows, |s| s.report.goodput_per_h);
     f.number("little_calls", &rows, |s| s.report.little_calls);
     f.number("wake_late_p99_ms", &rows, |s| s.report.wake_late_p99_ms);
+    f.number("client_drift_ppm", &rows, |s| s.report.client_drift_ppm);
     f.number("drain_s", &rows, |s| s.report.drain_s);
     f.text("reasons", &rows, |s| Some(s.report.reasons.join("; ")));
     f

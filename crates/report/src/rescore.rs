@@ -369,6 +369,7 @@ fn rejudge(
         window_ms: rules.window_ms,
         tail_silence_ms: integer(config, "load", "tail_silence_ms").unwrap_or(0),
         wake_late_p99_ms: old.wake_late_p99_ms,
+        client_drift_ppm: old.client_drift_ppm,
         client_cpu_share: old.client_cpu_share,
         drain_s: old.drain_s,
         drained: old.drained,

@@ -397,6 +397,9 @@ words! {
 
     // Environment and definitions.
     Environment: "Environment (appendix A)", "环境（附录 A）";
+    Sender: "How punctual the sender was", "发送端有多准时";
+    SenderLead: "The worst of all steps. Chunks are sent by a timer of whole milliseconds, so about 1 ms of lateness is its floor; drift is how much later a chunk was sent the longer its call had lasted.", "各步骤中最差者。发送定时器以整毫秒计，因此约 1 ms 的迟到是下限；漂移指通话越久、发块越迟的程度。";
+    SenderUnknown: "Not measured: the clock of a rehearsal stands still while the sender works.", "未测量：演练的时钟在发送端工作时静止。";
     NoEnvironment: "Not known: environment.toml is not there or cannot be read.", "未知：environment.toml 不存在或无法读取。";
     Settings: "Effective settings", "生效的设置";
     Transcripts: "Transcripts (asked for)", "转写文本（按要求显示）";

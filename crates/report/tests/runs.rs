@@ -149,6 +149,7 @@ fn make(root: &Path, made: &Made) -> PathBuf {
             instances: &instances,
             window_ms: Some(2000),
             wake_late_p99_ms: Some(1.2),
+            client_drift_ppm: Some(2.5),
             client_cpu_share: Some(0.1),
             drain_s: Some(2.0),
             drained: Some(true),
@@ -263,6 +264,7 @@ fn a_whole_run_is_read_without_doubt_and_says_its_answer_in_both_languages() {
             "no network"
         );
         assert!(!page.contains("src=\"http"));
+        assert!(page.contains("client_drift_ppm") && page.contains("2.5 (N0"), "our own drift, and where");
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tapedeck_record::Trace;
 use tapedeck_stats::hdr::{HdrError, LoggedInterval, Series, write_interval_log};
+use tapedeck_stats::{drift_ppm, percentile};
 
 /// Length of one interval of the log, nanoseconds.
 const INTERVAL_NS: u64 = 60_000_000_000;
@@ -17,6 +18,8 @@ type Counts = BTreeMap<u32, u64>;
 #[derive(Debug, Default)]
 pub(crate) struct ChunkSeries {
     minutes: BTreeMap<u64, [Counts; 2]>,
+    /// How our clock drifted in each call that was long enough to tell, parts per million.
+    drifts_ppm: Vec<f64>,
 }
 
 const TAGS: [&str; 2] = ["wake_late_us", "blocked_us"];
@@ -31,6 +34,16 @@ impl ChunkSeries {
             *minute[0].entry(wake_late_us).or_default() += 1;
             *minute[1].entry(blocked_us).or_default() += 1;
         }
+        let late = (0..).zip(&trace.wake_late_us).map_while(|(i, &late_us)| {
+            let since = trace.planned_ns(i)?.checked_sub(trace.c1_ns?)?;
+            Some((Duration::from_nanos(since).as_secs_f64(), f64::from(late_us)))
+        });
+        self.drifts_ppm.extend(drift_ppm(late));
+    }
+
+    /// Median over the calls of how much later we woke the longer a call lasted, parts per million.
+    pub(crate) fn drift_ppm(&self) -> Option<f64> {
+        percentile(&mut self.drifts_ppm.clone(), 0.5)
     }
 
     /// 99th percentile of our own lateness over every chunk of the step, microseconds.
@@ -125,5 +138,17 @@ mod tests {
         assert_eq!(series.wake_late_p99_us(), None);
         series.add(&trace(0, (1..=200).collect()));
         assert_eq!(series.wake_late_p99_us(), Some(198));
+    }
+
+    #[test]
+    fn the_drift_is_that_of_the_middle_call() {
+        let mut series = ChunkSeries::default();
+        series.add(&trace(0, vec![7; 90]));
+        assert_eq!(series.drift_ppm(), None, "9 s tell nothing");
+        for ppm in [0, 100, 2_000] {
+            series.add(&trace(7, (0..200).map(|i| i * ppm / 10).collect()));
+        }
+        let ppm = series.drift_ppm().unwrap();
+        assert!((ppm - 100.0).abs() < 1e-6, "{ppm}");
     }
 }

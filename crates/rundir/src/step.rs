@@ -130,6 +130,12 @@ impl StepWriter {
         self.chunks.wake_late_p99_us()
     }
 
+    /// Median over the calls so far of how much later we woke the longer a call lasted, parts per million.
+    #[must_use]
+    pub fn drift_ppm(&self) -> Option<f64> {
+        self.chunks.drift_ppm()
+    }
+
     pub(crate) fn finish(self, dir: &mut RunDir) -> Result<(), RunDirError> {
         if !self.texts.is_empty() {
             dir.write_file(&format!("texts-{}.jsonl", self.step), &self.texts)?;

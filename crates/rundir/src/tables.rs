@@ -93,6 +93,7 @@ fn columns(step: Option<&CommittedStep>) -> Vec<Column> {
         column("goodput_calls_per_h", number(r.and_then(|r| r.goodput_per_h))),
         column("little_calls", number(r.and_then(|r| r.little_calls))),
         column("wake_late_p99_ms", number(r.and_then(|r| r.wake_late_p99_ms))),
+        column("client_drift_ppm", number(r.and_then(|r| r.client_drift_ppm))),
         column("client_cpu_share", number(r.and_then(|r| r.client_cpu_share))),
         column("drain_s", number(r.and_then(|r| r.drain_s))),
         column("window_from_s", number(r.map(|r| r.window_from_s))),

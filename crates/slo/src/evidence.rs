@@ -99,6 +99,9 @@ pub struct TierEvidence<'a> {
     pub tail_silence_ms: u32,
     /// Our own wake lateness over all chunks, p99, milliseconds; empty under a paused clock or when not measured.
     pub wake_late_p99_ms: Option<f64>,
+    /// How much later we woke the longer a call lasted, median over the calls, parts per million; empty under a paused
+    /// clock or when no call was long enough to tell.
+    pub client_drift_ppm: Option<f64>,
     /// CPU the load generator used / cores of this machine, 0..1; empty under a paused clock or when not measured.
     pub client_cpu_share: Option<f64>,
     /// Seconds from the last close until every instance was empty; empty where that cannot be known.
@@ -145,6 +148,7 @@ impl<'a> TierEvidence<'a> {
             window_ms: None,
             tail_silence_ms: 0,
             wake_late_p99_ms: None,
+            client_drift_ppm: None,
             client_cpu_share: None,
             drain_s: None,
             drained: None,

@@ -83,6 +83,7 @@ pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits
         gpu: gpus(evidence.samples, &evidence.bounds),
         quality: quality(counted, evidence.baseline.as_ref(), limits, evidence.seed),
         wake_late_p99_ms: evidence.wake_late_p99_ms.filter(|_| !evidence.paused),
+        client_drift_ppm: evidence.client_drift_ppm.filter(|_| !evidence.paused),
         client_cpu_share: evidence.client_cpu_share.filter(|_| !evidence.paused),
         delivered_streams: evidence.streams.saturating_sub(err_streams),
         throughput_per_h: flow.throughput_per_h,

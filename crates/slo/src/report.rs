@@ -403,6 +403,10 @@ pub struct TierReport {
     pub quality: Option<QualityReport>,
     /// Our wake lateness p99, milliseconds; empty in a rehearsal.
     pub wake_late_p99_ms: Option<f64>,
+    /// How much later we woke the longer a call lasted, parts per million, median over the calls of 15 s and more; empty
+    /// in a rehearsal.
+    #[serde(default)]
+    pub client_drift_ppm: Option<f64>,
     /// Our CPU share, 0..1; empty in a rehearsal.
     pub client_cpu_share: Option<f64>,
     /// Streams that carried their whole load: planned minus errored.

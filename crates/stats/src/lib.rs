@@ -28,6 +28,7 @@
 pub mod binomial;
 pub mod bootstrap;
 pub mod counter;
+pub mod drift;
 pub mod hdr;
 pub mod holm;
 pub mod moments;
@@ -40,6 +41,7 @@ pub mod trend;
 pub use binomial::{interval_ranks, observations_for_upper_bound, observations_needed, quantile_interval};
 pub use bootstrap::{Resampling, bootstrap_quantile, bootstrap_ratio};
 pub use counter::{CounterDelta, counter_delta};
+pub use drift::drift_ppm;
 pub use holm::holm;
 pub use moments::Moments;
 pub use order::{Bounds, percentile, percentile_sorted, rank, sort};

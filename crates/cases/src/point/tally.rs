@@ -139,6 +139,7 @@ impl<'a> Tally<'a> {
                 .then(|| self.writer.wake_late_p99_us())
                 .flatten()
                 .map(|us| f64::from(us) / 1e3),
+            client_drift_ppm: (!world.paused).then(|| self.writer.drift_ppm()).flatten(),
             client_cpu_share: Moments::of(&cpu).map(|m| m.mean),
             drain_s: drained.filter(|d| d.drained == Some(true)).map(|d| d.seconds),
             drained: drained.and_then(|d| d.drained),

@@ -1,12 +1,13 @@
 //! What stands at the end: what is missing, risks, environment, transcripts, definitions.
 
 use maud::{Markup, html};
+use tapedeck_slo::TierReport;
 
 use super::Writer;
 use crate::glossary::glossary;
 use crate::risks::{Level, risks};
 use crate::settings::flatten;
-use crate::words::{Said, Word};
+use crate::words::{Said, Word, number};
 
 impl Writer<'_> {
     pub(super) fn missing(&self, cases: &[Said]) -> Markup {
@@ -51,6 +52,31 @@ impl Writer<'_> {
                     h3 { (self.t(Word::Settings)) }
                     (self.pairs(&settings))
                 }
+                (self.sender())
+            }
+        }
+    }
+
+    /// Our own lateness and drift, at their worst.
+    fn sender(&self) -> Markup {
+        let worst = |key: &str, of: fn(&TierReport) -> Option<f64>| {
+            let steps = self.run.steps.iter().filter_map(|s| Some((of(&s.report)?, s.name.as_str())));
+            let (value, step) = steps.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
+            Some((key.to_owned(), format!("{} ({step})", number(value))))
+        };
+        let rows: Vec<_> = [
+            worst("wake_late_p99_ms", |r| r.wake_late_p99_ms),
+            worst("client_drift_ppm", |r| r.client_drift_ppm),
+            worst("client_cpu_share", |r| r.client_cpu_share),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        html! {
+            h3 { (self.t(Word::Sender)) }
+            @if rows.is_empty() { p { (self.t(Word::SenderUnknown)) } } @else {
+                p class="small" { (self.t(Word::SenderLead)) }
+                (self.pairs(&rows))
             }
         }
     }

@@ -159,6 +159,12 @@ pub static FIGURES: &[Figure] = &[
     step("client_wake_late_p99_ms", "ms", "our own lateness at p99 over all chunks of the step", |r| {
         r.wake_late_p99_ms.map(|v| (v, r.calls_counted))
     }),
+    step(
+        "client_drift_ppm",
+        "ppm",
+        "how much later we woke the longer a call lasted, median over calls",
+        |r| r.client_drift_ppm.map(|v| (v, r.calls_counted)),
+    ),
     step("client_cpu_share", "", "CPU that the load generator used / this machine's cores, 0..1", |r| {
         r.client_cpu_share.map(|v| (v, 1))
     }),
