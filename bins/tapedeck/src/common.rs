@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
+use tapedeck_cases::earlier::NStar;
 use tapedeck_cases::{CaseError, Config, ConfigError, Observer, Progress, Role, World};
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};
@@ -284,12 +285,12 @@ impl NStarFlag {
     ///
     /// # Errors
     /// [`Failure::Usage`], naming what to do.
-    pub fn given(self, common: &Common, case: &str) -> Result<Option<u32>, Failure> {
+    pub fn given(self, common: &Common, case: &str) -> Result<Option<NStar>, Failure> {
         match self.n_star {
             None if !common.has_run() => Err(Failure::Usage(format!(
                 "{case} needs N*: climb a ladder with `tc03` and name its folder with --into RUN_DIR, or give --n-star N"
             ))),
-            given => Ok(given),
+            given => Ok(given.map(|streams| NStar::new(streams, "--n-star"))),
         }
     }
 }

@@ -14,6 +14,7 @@ use tapedeck_slo::Capacity;
 
 use crate::control::{Refusal, restart};
 use crate::decision::Decision;
+use crate::earlier::NStar;
 use crate::error::CaseError;
 use crate::progress::{Observer, Progress};
 use crate::reel::Role;
@@ -308,7 +309,9 @@ impl Campaign<'_> {
     }
 
     async fn case(&mut self, part: Part) -> Result<Outcome, CaseError> {
-        let (world, watch, n_star) = (self.world, self.watch, self.answer.n_star);
+        let (world, watch) = (self.world, self.watch);
+        // A rerun may have found another than this run's own ladder; the campaign's file names both.
+        let n_star = self.answer.n_star.map(|streams| NStar::new(streams, FILE));
         let dir = &mut *self.dir;
         Ok(match part {
             Part::Tc01 => {

@@ -12,11 +12,17 @@ use crate::error::CaseError;
 pub struct NStar {
     /// Streams.
     pub streams: u32,
-    /// `capacity.json (exact)`, `--n-star`...
+    /// `capacity.json (exact)`, `campaign.json`, `--n-star`...
     pub source: String,
 }
 
 impl NStar {
+    /// So many streams, as `source` has it.
+    #[must_use]
+    pub fn new(streams: u32, source: &str) -> Self {
+        Self { streams, source: source.into() }
+    }
+
     /// A share of it in whole streams: the nearest multiple of the instance count, at least one stream an instance;
     /// the whole of it is itself.
     #[must_use]
@@ -57,13 +63,13 @@ pub fn write<T: Serialize>(dir: &RunDir, file: &str, answer: &T) -> Result<(), C
     Ok(dir.write_file(file, &json)?)
 }
 
-/// N* as the ladder of this run left it, unless the user gave one.
+/// N* as the ladder of this run left it, unless another was given.
 ///
 /// # Errors
 /// [`CaseError::Missing`] where there is neither, or where the ladder found none.
-pub fn n_star(dir: &RunDir, given: Option<u32>) -> Result<NStar, CaseError> {
-    if let Some(streams) = given {
-        return Ok(NStar { streams, source: "--n-star".into() });
+pub fn n_star(dir: &RunDir, given: Option<NStar>) -> Result<NStar, CaseError> {
+    if let Some(given) = given {
+        return Ok(given);
     }
     let missing = |what: String| CaseError::Missing {
         what,

@@ -53,7 +53,7 @@ pub async fn run(
     world: &World,
     dir: &mut RunDir,
     watch: &dyn Observer,
-    n_star: Option<u32>,
+    n_star: Option<NStar>,
 ) -> Result<Answer, CaseError> {
     let n_star = earlier::n_star(dir, n_star)?;
     environment::record(world, dir).await?;

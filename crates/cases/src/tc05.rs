@@ -100,7 +100,7 @@ pub fn needs(config: &crate::Config) -> Vec<Role> {
 pub async fn run(
     world: &World,
     dir: &mut RunDir,
-    n_star: Option<u32>,
+    n_star: Option<NStar>,
     n_star_b: Option<u32>,
     watch: &dyn Observer,
 ) -> Result<Answer, CaseError> {

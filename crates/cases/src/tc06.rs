@@ -151,7 +151,7 @@ impl Answer {
 pub async fn run(
     world: &World,
     dir: &mut RunDir,
-    n_star: Option<u32>,
+    n_star: Option<NStar>,
     fault: Fault,
     watch: &dyn Observer,
 ) -> Result<Answer, CaseError> {

@@ -195,7 +195,7 @@ impl Answer {
 pub async fn run(
     world: &World,
     dir: &mut RunDir,
-    n_star: Option<u32>,
+    n_star: Option<NStar>,
     watch: &dyn Observer,
 ) -> Result<Answer, CaseError> {
     let n_star = earlier::n_star(dir, n_star)?;

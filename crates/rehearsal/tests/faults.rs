@@ -5,6 +5,7 @@
 mod common;
 
 use common::tenth;
+use tapedeck_cases::earlier::NStar;
 use tapedeck_cases::tc06::{self, Answer, Fault};
 use tapedeck_cases::{CaseError, Config, Quiet};
 use tapedeck_record::{ExitCode, Outcome};
@@ -37,7 +38,7 @@ fn at(config: Config, n_star: u32, fault: Fault) -> Result<Answer, CaseError> {
         let info =
             RunInfo { run_id: "faults".into(), case: "tc06".into(), simulated: true, ..RunInfo::default() };
         let mut dir = RunDir::create(out.path(), &info, &world.config.to_toml()?)?;
-        tc06::run(&world, &mut dir, Some(n_star), fault, &Quiet).await
+        tc06::run(&world, &mut dir, Some(NStar::new(n_star, "the test")), fault, &Quiet).await
     })
     .unwrap()
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use common::{fixtures, tenth};
 use tapedeck_cases::config::{LadderContent, Pace};
+use tapedeck_cases::earlier::NStar;
 use tapedeck_cases::{CaseError, Config, Decision, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
 use tapedeck_rehearsal::{run, world_with};
 use tapedeck_rundir::{RunDir, RunInfo};
@@ -146,7 +147,7 @@ fn long_calls(engine: &str, n_star: u32) -> (tc03b::Answer, PathBuf, tempfile::T
     config.sizing.session = "vllm-realtime".into();
     config.sizing.window_s = Some(2.0);
     let answer = play(config, &[Role::B], "tc03b", out.path(), async |w, d| {
-        tc03b::run(w, d, &Quiet, Some(n_star)).await.unwrap()
+        tc03b::run(w, d, &Quiet, Some(NStar::new(n_star, "the test"))).await.unwrap()
     });
     let run = answer.run.clone();
     (answer, run, out)
@@ -181,7 +182,7 @@ fn quality(engine: &str) -> tc04::Answer {
     // The tape is short: played once, half of its calls have no error to show for the load.
     config.quality.loops = 4;
     play(config, &[Role::Labelled], "tc04", out.path(), async |w, d| {
-        tc04::run(w, d, &Quiet, Some(24)).await.unwrap()
+        tc04::run(w, d, &Quiet, Some(NStar::new(24, "the test"))).await.unwrap()
     })
 }
 
@@ -311,7 +312,7 @@ fn a_case_that_is_played_again_takes_over_what_is_there() {
     let out = tempfile::tempdir().unwrap();
     let once = || {
         play(config(""), &[Role::B], "tc03b", out.path(), async |w, d| {
-            tc03b::run(w, d, &Quiet, Some(6)).await.unwrap()
+            tc03b::run(w, d, &Quiet, Some(NStar::new(6, "the test"))).await.unwrap()
         })
     };
     let first = once();

@@ -10,6 +10,7 @@ mod common;
 use std::path::Path;
 
 use common::tenth;
+use tapedeck_cases::earlier::NStar;
 use tapedeck_cases::tc05::{self, Answer};
 use tapedeck_cases::{Config, Quiet};
 use tapedeck_engine_model::{Faults, Params, Vram, VramSeries};
@@ -79,7 +80,7 @@ fn play(config: Config, out: &Path) -> Answer {
         let info =
             RunInfo { run_id: "soak".into(), case: "tc05".into(), simulated: true, ..RunInfo::default() };
         let mut dir = RunDir::create(out, &info, &world.config.to_toml().unwrap()).unwrap();
-        tc05::run(&world, &mut dir, Some(12), None, &Quiet).await.unwrap()
+        tc05::run(&world, &mut dir, Some(NStar::new(12, "the test")), None, &Quiet).await.unwrap()
     })
     .unwrap()
 }

@@ -1,5 +1,6 @@
 //! Faults that cases are played against, call by call, with the faulty engine and with a healthy one.
 
+use tapedeck_cases::earlier::NStar;
 use tapedeck_cases::tc06::Fault;
 use tapedeck_cases::{CaseError, Config, Decision, Quiet, Role, World, tc03, tc04, tc05, tc06, tc08};
 use tapedeck_engine_model::{Degradation, Faults, Outage, Params, SlowBatch, StepCost};
@@ -116,7 +117,9 @@ pub(crate) fn words(seed: u64, faulty: bool) -> bool {
     config.labelled.pool = fixtures().join("pool-a");
     (config.quality.baseline_loops, config.quality.loops) = (12, 3);
     config.quality.shares = vec![1.0];
-    let answer = play(config, &[Role::Labelled], async |w, d| tc04::run(w, d, &Quiet, Some(24)).await);
+    let answer = play(config, &[Role::Labelled], async |w, d| {
+        tc04::run(w, d, &Quiet, Some(NStar::new(24, "the test"))).await
+    });
     answer.map_or(true, |a| a.decision == Decision::No)
 }
 
@@ -149,7 +152,8 @@ fn soak(seed: u64, engine: Params) -> tc05::Soak {
     let mut config = with(tenth(seed, &[3]), engine);
     // Fewer pages to read; the memory under them wobbles by the second all the same.
     config.load.sample_s = 5.0;
-    let answer = play(config, &[], async |w, d| tc05::run(w, d, Some(4), None, &Quiet).await);
+    let answer =
+        play(config, &[], async |w, d| tc05::run(w, d, Some(NStar::new(4, "the test")), None, &Quiet).await);
     answer.unwrap().soak.unwrap()
 }
 
@@ -169,7 +173,9 @@ fn injured(seed: u64, n_star: u32, blind_s: f64) -> bool {
     config.fault.shares = vec![2.0 / 3.0];
     (config.fault.steady_s, config.fault.down_s, config.fault.after_s) = (20.0, 80.0, 60.0);
     config.rehearsal.insert("balancer_blind_s".into(), blind_s.into());
-    let answer = play(config, &[], async |w, d| tc06::run(w, d, Some(n_star), Fault::Kill, &Quiet).await);
+    let answer = play(config, &[], async |w, d| {
+        tc06::run(w, d, Some(NStar::new(n_star, "the test")), Fault::Kill, &Quiet).await
+    });
     answer.map_or(true, |a| a.exit_code() == ExitCode::No)
 }
 
