@@ -357,14 +357,7 @@ async fn one(
             .map_or(window_s.1, |ns| Duration::from_nanos(ns).as_secs_f64()),
         drain_to_s: world.now_s(),
     };
-    let instances: Vec<_> = world
-        .instances
-        .iter()
-        .map(|i| {
-            let pool = sources.sources.get(&i.name).and_then(|s| s.pool.as_ref());
-            facts(&i.name, i.kind, pool.and_then(|p| p.prefix_caching))
-        })
-        .collect();
+    let instances = facts(world, &sources);
     let tape = world.reel(asked.role)?.name().to_string();
     let wake_late_us = kept.writer.wake_late_p99_us().filter(|_| !world.paused);
     let evidence = TierEvidence {

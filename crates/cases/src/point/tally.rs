@@ -110,14 +110,7 @@ impl<'a> Tally<'a> {
         sources: &SamplerSummary,
     ) -> TierReport {
         let About { world, point, tape, planned } = &self.about;
-        let instances: Vec<_> = world
-            .instances
-            .iter()
-            .map(|i| {
-                let pool = sources.sources.get(&i.name).and_then(|s| s.pool.as_ref());
-                facts(&i.name, i.kind, pool.and_then(|p| p.prefix_caching))
-            })
-            .collect();
+        let instances = facts(world, sources);
         let cut_short = self.cut_short();
         let cpu: Vec<f64> = self
             .samples
@@ -157,8 +150,13 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// What the verdict has to know of an instance of this kind.
-pub(crate) fn facts(name: &str, kind: EngineKind, prefix_caching: Option<bool>) -> InstanceFacts {
+/// What the verdict has to know of every instance; whether its prefix cache is on is what its page said.
+pub(crate) fn facts(world: &World, sources: &SamplerSummary) -> Vec<InstanceFacts> {
+    let of = |name: &String| sources.sources.get(name)?.pool.as_ref()?.prefix_caching;
+    world.instances.iter().map(|i| facts_of(&i.name, i.kind, of(&i.name))).collect()
+}
+
+fn facts_of(name: &str, kind: EngineKind, prefix_caching: Option<bool>) -> InstanceFacts {
     let setting = match prefix_caching {
         Some(true) => CacheSetting::On,
         Some(false) => CacheSetting::Off,
