@@ -88,7 +88,7 @@ broken() { # what, page, what the check should say, sed script
   grep -q "BAD .*$3" <<<"$said" || fail "$1 went unnoticed: $said"
 }
 broken "a wide page" report.html "scrolls to" 's|<main>|<main><p style="width:500px">wide</p>|'
-broken "a blank plot" report.html "a blank plot" 's|<path class="data" d="[^"]*"|<path class="data" d="M9 9"|g;s|<circle [^>]*>||g;s|<rect class="data"[^>]*>|<rect>|g'
+broken "a blank plot" report.html "a blank plot" 's|<path class="data" d="[^"]*"|<path class="data" d="M9 9"|g;s|<circle [^>]*>||g;s|<path class="mark" [^>]*>||g;s|<rect class="data"[^>]*>|<rect>|g'
 broken "a picture from elsewhere" report.html "console" 's|<main>|<main><img src="http://127.0.0.1:9/x.png" alt="">|'
 broken "a script" report.html "console" 's|<main>|<main><script>1</script>|'
 broken "a table cut on paper" report.html "cut on paper" 's|<main>|<main><div class="scroll"><table style="min-width:1200px"><tr><td>wide</td></tr></table></div>|'

@@ -19,6 +19,8 @@ pub struct Answer {
     pub withheld: Vec<Said>,
     /// What may be promised, or why nothing may be; empty without an N*.
     pub statement: Option<Result<Statement, Said>>,
+    /// Whether the case that climbs the ladder never came to its end, or is still at it.
+    pub unfinished: bool,
     /// Whether the engines were the built-in ones; empty where nothing says so.
     pub simulated: Option<bool>,
 }
@@ -49,7 +51,9 @@ impl Answer {
         let capped = |capacity: Option<Capacity>| capacity.map(|c| cap_by_words(c, cap));
         let (short, long) = (capped(short), capped(long));
         let statement = crate::promise::promised(run, short.as_ref(), long.as_ref());
-        Self { short, long, withheld, statement, simulated: run.simulated() }
+        // A case writes its N* down when the ladder is done.
+        let unfinished = !tiers.is_empty() && run.capacity_file.is_none();
+        Self { short, long, withheld, statement, unfinished, simulated: run.simulated() }
     }
 
     /// What stops the ladder, in one sentence.

@@ -65,8 +65,7 @@ impl Writer<'_> {
         let title = format!("{} · {name}", self.t(Word::Report));
         let campaign = cases::campaign(self.run);
         let (cases, missing_cases) = cases::sections(self.run, self.lang);
-        let body = html! {
-            (self.head(&name, &cases))
+        let main = html! {
             main {
                 (self.answer_section())
                 @if let Some(section) = crate::promise::section(self.answer) { (self.section(&section)) }
@@ -79,12 +78,17 @@ impl Writer<'_> {
                 (self.timelines())
                 (self.drain())
                 @for section in &cases { (self.section(section)) }
+                (self.other_steps())
                 @if !missing_cases.is_empty() { (self.missing(&missing_cases)) }
                 (self.risk_list())
                 (self.environment())
                 (self.transcripts(texts))
                 (self.definitions())
             }
+        };
+        let body = html! {
+            (self.head(&name, &cases, &main.0))
+            (main)
             footer { p { (self.t(Word::Footer)) } }
         };
         html! {
@@ -104,7 +108,8 @@ impl Writer<'_> {
         }
     }
 
-    fn head(&self, name: &str, cases: &[Section]) -> Markup {
+    /// The heading, with a way to every section that there is.
+    fn head(&self, name: &str, cases: &[Section], main: &str) -> Markup {
         let info = self.run.info.as_ref();
         let began = info.and_then(|i| i.origin_unix_s).and_then(|s| {
             let at = jiff::SignedDuration::try_from_secs_f64(s).ok()?;
@@ -115,6 +120,31 @@ impl Writer<'_> {
             Some(false) => ("badge real", Word::BadgeReal),
             None => ("badge sim", Word::BadgeUnknown),
         };
+        let before = [
+            ("answer", Word::Answer),
+            ("statement", Word::Statement),
+            ("campaign", Word::Campaign),
+            ("doubts", Word::Doubts),
+            ("ladder", Word::Ladder),
+            ("curves", Word::Curves),
+            ("diagnosis", Word::Diagnosis),
+            ("distributions", Word::Distributions),
+            ("timelines", Word::Timelines),
+            ("drain", Word::DrainTitle),
+        ];
+        let behind = [
+            ("steps", Word::OtherSteps),
+            ("missing", Word::MissingCases),
+            ("risks", Word::Risks),
+            ("environment", Word::Environment),
+            ("transcripts", Word::Transcripts),
+            ("definitions", Word::Definitions),
+        ];
+        let places = before
+            .iter()
+            .map(|(id, word)| (*id, self.t(*word)))
+            .chain(cases.iter().map(|case| (case.id, self.s(&case.title))))
+            .chain(behind.iter().map(|(id, word)| (*id, self.t(*word))));
         html! {
             header {
                 h1 { (self.t(Word::Report)) }
@@ -126,15 +156,9 @@ impl Writer<'_> {
                     }
                 }
                 nav {
-                    @for (id, word) in [
-                        ("answer", Word::Answer), ("statement", Word::Statement), ("ladder", Word::Ladder), ("curves", Word::Curves),
-                        ("diagnosis", Word::Diagnosis), ("distributions", Word::Distributions),
-                        ("timelines", Word::Timelines),
-                    ] { a href={ "#" (id) } { (self.t(word)) } " " }
-                    @for case in cases { a href={ "#" (case.id) } { (self.s(&case.title)) } " " }
-                    @for (id, word) in [
-                        ("risks", Word::Risks), ("environment", Word::Environment), ("definitions", Word::Definitions),
-                    ] { a href={ "#" (id) } { (self.t(word)) } " " }
+                    @for (id, title) in places {
+                        @if main.contains(&format!("<section id=\"{id}\"")) { a href={ "#" (id) } { (title) } " " }
+                    }
                 }
             }
         }
@@ -156,17 +180,21 @@ impl Writer<'_> {
                     (self.card(Word::LongCalls, self.answer.long.as_ref(), false))
                 }
                 @if self.answer.short.is_some() {
-                    p class="small" { "N*: " (self.t(Word::DefNStarIs)) " " (self.t(Word::DefStreamsIs)) }
+                    p class="small" { "N*: " (self.t(Word::DefNStarIs)) }
+                    p class="small" { (self.t(Word::DefStreams)) ": " (self.t(Word::DefStreamsIs)) }
                 }
                 @if let Some(capacity) = &self.answer.short {
                     dl class="facts" {
                         dt { (self.t(Word::WhatLimits)) }
                         dd {
-                            (self.s(&Answer::limited(capacity)))
+                            (self.sentence(&Answer::limited(capacity)))
                             @if let Some(knee) = Answer::knee(self.run, capacity) { " " (self.s(&knee)) }
                         }
                         dt { (self.t(Word::HowSure)) }
-                        dd { ul { @for why in self.answer.sureness(capacity) { li { (self.s(&why)) } } } }
+                        dd { ul {
+                            @if self.answer.unfinished { li { strong { (self.t(Word::Unfinished)) } } }
+                            @for why in self.answer.sureness(capacity) { li { (self.s(&why)) } }
+                        } }
                         dt { (self.t(Word::SimulatedOrReal)) }
                         dd { (self.t(match self.answer.simulated {
                             Some(true) => Word::IsSimulated,
@@ -188,6 +216,11 @@ impl Writer<'_> {
                     Some(c) => {
                         p class="big" { (self.s(&n_star_line(c))) }
                         @if let Some(said) = published(c) { p { (self.s(&said)) } }
+                        // What limits short calls, and how sure that is, stands at length below the cards.
+                        @if title == Word::LongCalls {
+                            p class="small" { (self.sentence(&Answer::limited(c))) }
+                            @for why in self.answer.sureness(c) { p class="small" { (self.s(&why)) } }
+                        }
                     }
                     None => {
                         p class="big none" { "—" }
@@ -225,7 +258,7 @@ impl Writer<'_> {
         html! {
             section id=(section.id) {
                 h2 { (self.s(&section.title)) }
-                @for said in &section.lead { p { (self.s(said)) } }
+                @for said in &section.lead { p { (self.sentence(said)) } }
                 @if !section.source.is_empty() {
                     p class="small" { (self.s(&say!(Word::SectionSource, section.source.as_str()))) }
                 }
@@ -239,6 +272,20 @@ impl Writer<'_> {
         }
     }
 
+    /// A sentence that a case wrote down begins and ends like one.
+    fn sentence(&self, said: &Said) -> String {
+        let text = self.s(said);
+        if self.lang != Lang::En {
+            return text.to_owned();
+        }
+        let mut rest = text.chars();
+        let mut out: String = rest.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(rest).collect();
+        if out.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ')') {
+            out.push('.');
+        }
+        out
+    }
+
     /// A heading that tells its definition to whoever points at it.
     fn heading(&self, head: &Said, of_text: bool) -> Markup {
         html! {
@@ -247,24 +294,97 @@ impl Writer<'_> {
     }
 
     fn table(&self, table: &Table) -> Markup {
+        let rows = aligned(&table.rows);
         // A column with words in it reads from the left, numbers stand below each other at the right.
-        let words = |at: usize| {
-            let long = |row: &Vec<Said>| row.get(at).is_some_and(|cell| self.s(cell).chars().count() > 24);
-            at > 0 && table.rows.iter().any(long)
+        let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at)).map(|cell| self.s(cell));
+        let long = |text: &str| text.chars().count() > 24 && with_interval(text).is_none();
+        let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "-><".contains(c));
+        let class_of = |at: usize| match at {
+            0 => None,
+            _ if cells(at).any(long) => Some("reason"),
+            _ if !cells(at).any(number) => Some("text"),
+            _ => None,
         };
-        let of_text: Vec<bool> = (0..table.head.len()).map(words).collect();
-        let is_text = |at: usize| of_text.get(at) == Some(&true);
+        let classes: Vec<Option<&str>> = (0..table.head.len()).map(class_of).collect();
+        let class = |at: usize| classes.get(at).copied().flatten();
         html! {
             div class="scroll" { table {
-                @if let Some(caption) = &table.caption { caption { (self.s(caption)) } }
-                thead { tr { @for (at, head) in table.head.iter().enumerate() { (self.heading(head, is_text(at))) } } }
-                tbody { @for row in &table.rows { tr {
+                @if let Some(caption) = &table.caption { caption { div { (self.s(caption)) } } }
+                thead { tr { @for (at, head) in table.head.iter().enumerate() { (self.heading(head, class(at).is_some())) } } }
+                tbody { @for row in &rows { tr {
                     @for (at, cell) in row.iter().enumerate() {
                         @if at == 0 { th scope="row" { (self.s(cell)) } }
-                        @else { td class=[is_text(at).then_some("reason")] { (self.s(cell)) } }
+                        @else {
+                            td class=[class(at)] {
+                                @match with_interval(self.s(cell)) {
+                                    Some((value, interval)) => { (value) span class="ci" { (interval) } },
+                                    None => (self.s(cell)),
+                                }
+                            }
+                        }
                     }
                 } } }
             } }
         }
+    }
+}
+
+/// A number and the interval that stands behind it in brackets.
+fn with_interval(text: &str) -> Option<(&str, &str)> {
+    let at = text.find(" [")?;
+    let (value, interval) = (text.get(..at)?, text.get(at + 1..)?);
+    (value.parse::<f64>().is_ok() && interval.ends_with(']')).then_some((value, interval))
+}
+
+/// Numbers of a column with as many decimals as its longest has, as far as they are known: points then stand below
+/// each other.
+fn aligned(rows: &[Vec<Said>]) -> Vec<Vec<Said>> {
+    let split = |text: &str| {
+        let (digits, unit) = text.strip_suffix(" %").map_or((text, ""), |digits| (digits, " %"));
+        let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+            && digits.bytes().all(|b| b.is_ascii_digit() || b"-.".contains(&b));
+        (plain && digits.parse::<f64>().is_ok()).then(|| (digits.to_owned(), unit.to_owned()))
+    };
+    let decimals = |digits: &str| digits.split_once('.').map_or(0, |(_, behind)| behind.len());
+    let mut all = rows.to_vec();
+    for at in 0..rows.iter().map(Vec::len).max().unwrap_or(0) {
+        let cells = || rows.iter().filter_map(|row| split(&row.get(at)?.en));
+        let most = cells().map(|(digits, _)| decimals(&digits)).max().unwrap_or(0);
+        for cell in all.iter_mut().filter_map(|row| row.get_mut(at)) {
+            let Some((digits, unit)) = split(&cell.en) else { continue };
+            let known = digits.parse().map_or(0, crate::words::decimals);
+            let missing = most.min(known).saturating_sub(decimals(&digits));
+            if missing > 0 {
+                let point = if digits.contains('.') { "" } else { "." };
+                *cell = Said::same(format!("{digits}{point}{}{unit}", "0".repeat(missing)));
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_told_from_other_brackets() {
+        assert_eq!(with_interval("0.465 [0.455, ∞]"), Some(("0.465", "[0.455, ∞]")));
+        assert_eq!(with_interval("-1.2 [-3, 4]"), Some(("-1.2", "[-3, 4]")));
+        for text in ["3x0.30 [old]", "0.5 [", "[1, 2]", "0.5", "Ünd [1, 2]"] {
+            assert_eq!(with_interval(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn points_of_a_column_stand_below_each_other() {
+        let cell = |text: &str| Said::same(text.to_owned());
+        let rows = [["0.256", "3", "5 %"], ["12.3", "48", "0.25 %"], ["-", "1", "9.5 %"], ["1", "2", "1e5"]];
+        let rows: Vec<Vec<Said>> = rows.iter().map(|row| row.iter().map(|c| cell(c)).collect()).collect();
+        let column = |at: usize| aligned(&rows).into_iter().map(|row| row[at].en.clone()).collect::<Vec<_>>();
+        // 12.3 was rounded to two decimals: there is no third that one could show.
+        assert_eq!(column(0), ["0.256", "12.30", "-", "1.000"]);
+        assert_eq!(column(1), ["3", "48", "1", "2"]);
+        assert_eq!(column(2), ["5.00 %", "0.25 %", "9.50 %", "1e5"]);
     }
 }

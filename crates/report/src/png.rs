@@ -46,7 +46,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let mut plot = Plot::new("t", "x", "y");
         let points = vec![(0.0, 0.0), (1.0, 2.0)];
-        plot.marks.push(Mark::Line { points, colour: BLUE, width: 2.0, title: String::new() });
+        plot.marks.push(Mark::Line { points, colour: BLUE, width: 2.0, dash: "", title: String::new() });
         let path = Rasteriser::new().write(&plot.svg(), &tmp.path().join("plot.png")).unwrap();
         let pixels = tiny_skia::Pixmap::load_png(&path).unwrap();
         assert_eq!((pixels.width(), pixels.height()), (960, 600));

@@ -35,6 +35,7 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
     let mut add = |level, said| all.push(Risk { level, said });
     temperature(run, &mut add);
     leak(run, &mut add);
+    soak(run, &mut add);
     failover(run, &mut add);
     repeatability(run, &mut add);
     if answer.simulated == Some(true) {
@@ -54,6 +55,8 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
             add(Level::Seen, say!(Word::RiskQuality));
         } else if !run.answers.contains_key("tc04") {
             add(Level::Unknown, say!(Word::RiskNoQuality));
+        } else if words_alarm(run) == Some(false) {
+            add(Level::Fine, say!(Word::RiskWordsFine));
         }
     }
     let errors: u64 = run.steps.iter().map(|s| s.report.err_calls).sum();
@@ -83,6 +86,13 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
     all
 }
 
+/// Whether words got worse at any load that was played; empty where that is not known of one of them.
+fn words_alarm(run: &Run) -> Option<bool> {
+    let points = run.answers.get("tc04")?.get("points")?.as_array().filter(|points| !points.is_empty())?;
+    let alarms: Option<Vec<bool>> = points.iter().map(|p| p.get("alarm")?.as_bool()).collect();
+    alarms.map(|alarms| alarms.contains(&true))
+}
+
 const fn verdict_word(verdict: Verdict) -> &'static str {
     verdict.name()
 }
@@ -110,6 +120,13 @@ fn leak(run: &Run, add: &mut dyn FnMut(Level, Said)) {
         add(Level::Unknown, say!(Word::RiskNoSoak));
     } else {
         add(Level::Fine, say!(Word::RiskNoLeak));
+    }
+}
+
+fn soak(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+    let complaints = run.answers.get("tc05").and_then(|a| a.get("soak")?.get("complaints")?.as_array());
+    if let Some(complaints) = complaints.filter(|c| !c.is_empty()) {
+        add(Level::Seen, say!(Word::RiskSoak, complaints.len()));
     }
 }
 

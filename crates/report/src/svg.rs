@@ -14,8 +14,8 @@ pub(crate) struct Size {
 /// What is drawn, in the coordinates of the data.
 #[derive(Debug, Clone)]
 pub(crate) enum Mark {
-    /// Joined points.
-    Line { points: Vec<(f64, f64)>, colour: &'static str, width: f64, title: String },
+    /// Joined points, apart where one is not a number; `dash` as SVG has it, empty for a line without gaps.
+    Line { points: Vec<(f64, f64)>, colour: &'static str, width: f64, dash: &'static str, title: String },
     /// A band between two curves: x, low, high.
     Band { points: Vec<(f64, f64, f64)>, colour: &'static str },
     /// A point with its interval (an open bound reaches the edge) and a title.
@@ -25,9 +25,12 @@ pub(crate) enum Mark {
         low: Option<f64>,
         high: Option<f64>,
         colour: &'static str,
+        shape: Shape,
         hollow: bool,
         title: String,
     },
+    /// Words beside a curve, on a white ground.
+    Note { x: f64, y: f64, colour: &'static str, label: String },
     /// A horizontal line, labelled at its left end, where curves are low.
     Level { y: f64, colour: &'static str, label: String },
     /// A vertical line with a label at its top.
@@ -38,10 +41,26 @@ pub(crate) enum Mark {
     Stretch { from: f64, to: f64, title: String },
 }
 
+/// The outline of a point, so that it means the same without its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Circle,
+    Square,
+    Triangle,
+}
+
+/// What a legend shows beside its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Line(&'static str),
+    Point { shape: Shape, hollow: bool },
+}
+
 /// One entry of a legend.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Legend {
     pub(crate) colour: &'static str,
+    pub(crate) key: Key,
     pub(crate) label: String,
 }
 
@@ -55,6 +74,10 @@ pub(crate) struct Plot {
     pub(crate) legend: Vec<Legend>,
     /// Ticks of the x axis, where they are not to be found.
     pub(crate) x_ticks: Option<Vec<f64>>,
+    /// Names that stand at ticks instead of their numbers, read from below.
+    pub(crate) x_names: Vec<String>,
+    /// Ends of the x axis, where plots below each other share them.
+    pub(crate) x_range: Option<(f64, f64)>,
     /// Ends of the y axis, where they are fixed.
     pub(crate) y_range: Option<(f64, f64)>,
     pub(crate) size: Size,
@@ -67,6 +90,8 @@ pub(crate) const GREEN: &str = "#1e7d4f";
 pub(crate) const GREY: &str = "#667085";
 pub(crate) const ORANGE: &str = "#b45f06";
 pub(crate) const SERIES: [&str; 6] = [BLUE, ORANGE, GREEN, "#7a3e9d", "#00798c", "#8d5524"];
+/// Dashes of lines that would else be told apart by their colours alone.
+pub(crate) const DASHES: [&str; 6] = ["", "6 3", "2 3", "9 3 2 3", "12 4", "4 2"];
 
 /// Text without what would end it in XML; control characters are not allowed there at all.
 pub(crate) fn escape(text: &str) -> String {
@@ -110,6 +135,8 @@ fn width_of(text: &str, size: f64) -> f64 {
 }
 
 const FONT: f64 = 12.0;
+/// Names at ticks.
+const SMALL: f64 = 10.0;
 
 struct Frame {
     left: f64,
@@ -145,6 +172,8 @@ impl Plot {
             marks: Vec::new(),
             legend: Vec::new(),
             x_ticks: None,
+            x_names: Vec::new(),
+            x_range: None,
             y_range: None,
             size: Size { width: 480.0, height: 300.0 },
         }
@@ -179,6 +208,7 @@ impl Plot {
                 }
                 Mark::Level { y, .. } => ys.push(*y),
                 Mark::Upright { x, .. } => xs.push(*x),
+                Mark::Note { .. } => {}
                 Mark::Bars { bars, .. } => {
                     xs.extend(bars.iter().flat_map(|b| [b.0, b.1]));
                     ys.extend(bars.iter().map(|b| b.2).chain([0.0]));
@@ -192,7 +222,7 @@ impl Plot {
             let high = finite().fold(f64::NEG_INFINITY, f64::max);
             if low <= high { (low, high) } else { (0.0, 1.0) }
         };
-        let x = widen(ends(&xs));
+        let x = self.x_range.unwrap_or_else(|| widen(ends(&xs)));
         let y = self.y_range.unwrap_or_else(|| {
             // Where all is zero, zero is the bottom and not the middle.
             let (low, high) = match ends(&ys) {
@@ -200,7 +230,11 @@ impl Plot {
                 ends => widen(ends),
             };
             let low = low.min(0.0);
-            (low, high + (high - low) * 0.08)
+            // Labels of upright lines stand above what is drawn.
+            let labelled =
+                self.marks.iter().any(|m| matches!(m, Mark::Upright { label, .. } if !label.is_empty()));
+            let room = if labelled { 18.0 / (self.size.height - 84.0) } else { 0.08 };
+            (low, high + (high - low) * room)
         });
         (x, y)
     }
@@ -215,7 +249,9 @@ impl Plot {
             left: widest + 14.0,
             right: width - 14.0,
             top: 44.0,
-            bottom: height - if self.x_label.is_empty() { 24.0 } else { 42.0 },
+            bottom: height
+                - if self.x_label.is_empty() { 24.0 } else { 42.0 }
+                - self.x_names.iter().map(|n| width_of(n, SMALL)).fold(0.0, f64::max),
             x: {
                 let pad = if self.x_ticks.is_some() { (x.1 - x.0) * 0.03 } else { 0.0 };
                 (x.0 - pad, x.1 + pad)
@@ -237,6 +273,7 @@ impl Plot {
         for mark in &self.marks {
             draw(&mut out, &frame, mark);
         }
+        self.labels(&mut out, &frame);
         self.legend(&mut out, &frame);
         out.push_str("</svg>");
         out
@@ -250,9 +287,22 @@ impl Plot {
         }
         let x_ticks = self.x_ticks.clone().unwrap_or_else(|| ticks(x.0, x.1, 6.0));
         let mut free = f64::NEG_INFINITY;
-        for tick in &x_ticks {
+        for (index, tick) in x_ticks.iter().enumerate() {
             let at = f.x(*tick);
             line(out, (at, f.bottom), (at, f.bottom + 4.0), GREY, 1.0, "");
+            if let Some(name) = self.x_names.get(index) {
+                if at > free + SMALL {
+                    let (x, y) = (at + 3.5, f.bottom + 7.0);
+                    let _ = write!(
+                        out,
+                        "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\" text-anchor=\"end\" font-size=\"{SMALL}\" \
+                         fill=\"{GREY}\">{}</text>",
+                        escape(name)
+                    );
+                    free = at;
+                }
+                continue;
+            }
             let label = number(*tick);
             let half = width_of(&label, FONT) / 2.0;
             if at - half > free + 4.0 && at + half < self.size.width {
@@ -273,18 +323,55 @@ impl Plot {
         }
     }
 
-    fn legend(&self, out: &mut String, f: &Frame) {
-        let mut right = f.right;
-        for entry in self.legend.iter().rev() {
-            let wide = width_of(&entry.label, FONT) + 16.0;
+    /// What upright lines are called, each in the highest row where no other label is in its way.
+    fn labels(&self, out: &mut String, f: &Frame) {
+        let mut taken: Vec<(u32, f64, f64)> = Vec::new();
+        for mark in &self.marks {
+            let Mark::Upright { x, colour, label } = mark else { continue };
+            if label.is_empty() {
+                continue;
+            }
+            let (at, wide) = (f.x(*x), width_of(label, FONT));
+            let (anchor, shift, from) = if f.right - at < wide + 8.0 {
+                ("end", -4.0, at - 4.0 - wide)
+            } else {
+                ("start", 4.0, at + 4.0)
+            };
+            let free = |row: &u32| !taken.iter().any(|t| t.0 == *row && from < t.2 && from + wide > t.1);
+            let Some(row) = (0..4).find(free) else { continue };
+            taken.push((row, from, from + wide));
+            let y = f.top + 10.0 + 13.0 * f64::from(row);
             let _ = write!(
                 out,
-                "<rect x=\"{:.1}\" y=\"24\" width=\"10\" height=\"10\" fill=\"{}\"/>",
-                right - wide,
-                entry.colour
+                "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" stroke=\"#fff\" stroke-width=\"3\" \
+                 paint-order=\"stroke\">{}</text>",
+                at + shift,
+                escape(label)
             );
-            text(out, (right - wide + 13.0, 33.0), "start", "#344054", &entry.label, false);
-            right -= wide + 10.0;
+        }
+    }
+
+    /// Entries from the left in a row that ends at the right; those without room are left out, which dots say.
+    fn legend(&self, out: &mut String, f: &Frame) {
+        let room_of = |key: Key| match key {
+            Key::Line(_) => 26.0,
+            Key::Point { .. } => 15.0,
+        };
+        let wide = |entry: &Legend| width_of(&entry.label, FONT) + room_of(entry.key) + 10.0;
+        let from = 8.0 + width_of(&self.y_label, FONT) + 14.0;
+        let all: f64 = self.legend.iter().map(wide).sum();
+        let mut at = (f.right - all + 10.0).max(from);
+        for entry in &self.legend {
+            if at + wide(entry) - 10.0 > f.right + 1.0 {
+                text(out, (at, 33.0), "start", "#344054", "…", false);
+                break;
+            }
+            match entry.key {
+                Key::Line(dash) => line(out, (at, 29.0), (at + 22.0, 29.0), entry.colour, 2.0, dash),
+                Key::Point { shape, hollow } => outline(out, (at + 5.0, 29.0), shape, entry.colour, hollow),
+            }
+            text(out, (at + room_of(entry.key), 33.0), "start", "#344054", &entry.label, false);
+            at += wide(entry);
         }
     }
 }
@@ -307,16 +394,40 @@ fn line(out: &mut String, a: (f64, f64), b: (f64, f64), colour: &str, width: f64
     );
 }
 
+/// A point of a shape.
+fn outline(out: &mut String, (x, y): (f64, f64), shape: Shape, colour: &str, hollow: bool) {
+    let fill = if hollow { "#fff" } else { colour };
+    let style = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.8\"/>");
+    let _ = match shape {
+        Shape::Circle => write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" {style}"),
+        Shape::Square => {
+            let (left, top) = (x - 3.6, y - 3.6);
+            write!(out, "<path class=\"mark\" d=\"M{left:.1} {top:.1}h7.2v7.2h-7.2Z\" {style}")
+        }
+        Shape::Triangle => {
+            let top = y - 5.0;
+            write!(out, "<path class=\"mark\" d=\"M{x:.1} {top:.1}l4.8 8.4h-9.6Z\" {style}")
+        }
+    };
+}
+
 fn draw(out: &mut String, f: &Frame, mark: &Mark) {
     match mark {
-        Mark::Line { points, colour, width, title } => {
+        Mark::Line { points, colour, width, dash, title } => {
             let mut d = String::new();
-            for (x, y) in points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()) {
-                let _ = write!(d, "{}{:.1} {:.1}", if d.is_empty() { "M" } else { "L" }, f.x(*x), f.y(*y));
+            let mut joined = false;
+            for (x, y) in points {
+                if x.is_finite() && y.is_finite() {
+                    let _ = write!(d, "{}{:.1} {:.1}", if joined { "L" } else { "M" }, f.x(*x), f.y(*y));
+                    joined = true;
+                } else {
+                    joined = false;
+                }
             }
+            let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
             let _ = write!(
                 out,
-                "<path class=\"data\" d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"><title>{}</title></path>",
+                "<path class=\"data\" d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dash}><title>{}</title></path>",
                 escape(title)
             );
         }
@@ -329,7 +440,7 @@ fn draw(out: &mut String, f: &Frame, mark: &Mark) {
             }
             let _ = write!(out, "<path d=\"{d}Z\" fill=\"{colour}\" fill-opacity=\"0.15\"/>");
         }
-        Mark::Point { x, y, low, high, colour, hollow, title } => {
+        Mark::Point { x, y, low, high, colour, shape, hollow, title } => {
             let at = f.x(*x);
             let _ = write!(out, "<g class=\"data\"><title>{}</title>", escape(title));
             // An interval without a bound reaches the edge: the sample cannot tell how far.
@@ -342,11 +453,20 @@ fn draw(out: &mut String, f: &Frame, mark: &Mark) {
                     line(out, (at - 4.0, end), (at + 4.0, end), colour, 1.5, "");
                 }
             }
-            let fill = if *hollow { "#fff" } else { colour };
+            outline(out, (at, f.y(*y)), *shape, colour, *hollow);
+            out.push_str("</g>");
+        }
+        Mark::Note { x, y, colour, label } => {
+            let at = f.x(*x);
+            let wide = width_of(label, FONT);
+            let (anchor, shift) = if at + wide + 6.0 > f.right { ("end", -5.0) } else { ("start", 5.0) };
             let _ = write!(
                 out,
-                "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.8\"/></g>",
-                f.y(*y)
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" stroke=\"#fff\" stroke-width=\"3\" \
+                 paint-order=\"stroke\">{}</text>",
+                at + shift,
+                f.y(*y) + 4.0,
+                escape(label)
             );
         }
         Mark::Level { y, colour, label } => {
@@ -354,13 +474,9 @@ fn draw(out: &mut String, f: &Frame, mark: &Mark) {
             line(out, (f.left, at), (f.right, at), colour, 1.5, "6 4");
             text(out, (f.left + 4.0, at - 4.0), "start", colour, label, false);
         }
-        Mark::Upright { x, colour, label } => {
+        Mark::Upright { x, colour, .. } => {
             let at = f.x(*x);
             line(out, (at, f.top), (at, f.bottom), colour, 1.5, "2 3");
-            let room = f.right - at;
-            let (anchor, shift) =
-                if room < width_of(label, FONT) + 8.0 { ("end", -4.0) } else { ("start", 4.0) };
-            text(out, (at + shift, f.top + 10.0), anchor, colour, label, false);
         }
         Mark::Bars { bars, colour } => {
             for (from, to, height, title) in bars {
@@ -402,6 +518,7 @@ mod tests {
             low: None,
             high: Some(3.0),
             colour: BLUE,
+            shape: Shape::Square,
             hollow: false,
             title: "</title><script>".into(),
         });
@@ -425,6 +542,7 @@ mod tests {
             points: vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)],
             colour: BLUE,
             width: 1.0,
+            dash: "",
             title: String::new(),
         });
         let svg = plot.svg();

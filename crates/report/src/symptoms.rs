@@ -179,12 +179,15 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
     }
     let memory = f.kv_pool.is_some_and(|kv| kv >= 0.9) || f.preempted.is_some_and(|p| p > 0.0);
     if over(f.rtf, f.rtf_limit) && !memory {
-        let gpu = f
-            .gpu_utilisation
-            .map_or_else(|| say!(Word::NotKnown), |u| format!("{} %", number(u * 100.0)).into());
+        let gpu = f.gpu_utilisation.map(|u| format!("{} %", number(u * 100.0)));
         let kv =
             f.kv_pool.map_or_else(|| say!(Word::NotKnown), |k| format!("{} %", number(k * 100.0)).into());
-        see(Symptom::ComputeBound, say!(Word::SeenCompute, n(f.rtf), n(f.rtf_limit), kv, gpu));
+        let (rtf, limit) = (n(f.rtf), n(f.rtf_limit));
+        let said = match gpu {
+            Some(gpu) => say!(Word::SeenCompute, rtf, limit, kv, gpu),
+            None => say!(Word::SeenComputeAlone, rtf, limit, kv),
+        };
+        see(Symptom::ComputeBound, said);
     }
     if memory {
         let kv = f.kv_pool.map(|k| k * 100.0);

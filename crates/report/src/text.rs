@@ -23,6 +23,9 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
             put(said);
         }
         put(Answer::limited(capacity));
+        if answer.unfinished && title == Word::ShortCalls {
+            put(say!(Word::Unfinished));
+        }
         for said in answer.sureness(capacity) {
             put(said);
         }

@@ -1,7 +1,5 @@
 //! Every sentence a reader sees, in both languages, in one place.
 
-use std::fmt::Write as _;
-
 /// The language of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Lang {
@@ -133,18 +131,32 @@ pub(crate) use say;
 
 /// A number for people: at most three decimals, none that say nothing.
 pub(crate) fn number(value: f64) -> String {
-    let decimals = match value.abs() {
+    let mut text = fixed(value);
+    if text.contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    text
+}
+
+/// A number with all its decimals, for columns.
+pub(crate) fn fixed(value: f64) -> String {
+    let decimals = decimals(value);
+    let text = format!("{value:.decimals$}");
+    // What rounds to nothing has no sign.
+    match text.strip_prefix('-') {
+        Some(digits) if digits.bytes().all(|b| b == b'0' || b == b'.') => digits.to_owned(),
+        _ => text,
+    }
+}
+
+/// How many decimals of a number are shown.
+pub(crate) fn decimals(value: f64) -> usize {
+    match value.abs() {
         v if v >= 1000.0 => 0,
         v if v >= 100.0 => 1,
         v if v >= 10.0 => 2,
         _ => 3,
-    };
-    let mut text = String::new();
-    let _ = write!(text, "{value:.decimals$}");
-    if text.contains('.') {
-        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     }
-    if text == "-0" { "0".into() } else { text }
 }
 
 macro_rules! words {

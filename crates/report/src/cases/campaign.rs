@@ -28,7 +28,7 @@ pub(crate) fn campaign(run: &Run) -> Option<Section> {
                 _ => say!(Word::LeftOut),
             },
             sentence(part, "sentence"),
-            cell(at(part, "seconds").map(|s| s / 60.0)),
+            cell(at(part, "seconds").map(|s| (s / 6.0).round() / 10.0)),
         ]
     });
     let reruns = array(answer, "reruns")

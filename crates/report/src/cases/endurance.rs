@@ -22,10 +22,10 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
             if let (Some(of), Some(per_h), Some(threshold)) =
                 (m.get("of").and_then(Value::as_str), at(m, "leak.per_h"), at(m, "leak.threshold_per_h"))
             {
-                slopes.push((of.to_string(), per_h, threshold));
+                slopes.push(plots::Slope { of: of.to_string(), per_h, threshold_per_h: threshold });
             }
             vec![
-                Said::join(&[text(m, "what"), text(m, "of")], " ", " "),
+                Said::join(&[memory_of(m), text(m, "of")], " ", " "),
                 match find(m, "leak.verdict").and_then(Value::as_str) {
                     Some("leak") => say!(Word::VerdictLeak),
                     Some("no_leak") => say!(Word::VerdictNoLeak),
@@ -42,9 +42,24 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
         .collect();
     let periods = array(answer, "soak.periods");
     let begin_s = periods.first().and_then(|p| at(p, "from_s")).unwrap_or(0.0);
+    let hour = |p: &Value| at(p, "from_s").map(|s| (s - begin_s) / 3600.0);
+    let over_time = [
+        ("ttft", "ttft_p95_s", Word::CurveTtft, run.limits.as_ref().map(|l| l.ttft_p95_s)),
+        ("rtf", "rtf_p95", Word::CurveRtf, run.limits.as_ref().map(|l| l.rtf_p95)),
+        ("final", "final_p95_s", Word::CurveFinal, run.limits.as_ref().map(|l| l.final_p95_s)),
+    ]
+    .into_iter()
+    .filter_map(|(name, key, title, limit)| {
+        let values: Vec<(f64, f64, String)> = periods
+            .iter()
+            .filter_map(|p| Some((hour(p)?, at(p, key)?, at(p, "calls").map_or_else(|| "?".into(), number))))
+            .collect();
+        plots::over_time(name, title, &values, limit, lang)
+    })
+    .collect::<Vec<_>>();
     let periods = periods.iter().map(|p| {
         vec![
-            cell(at(p, "from_s").map(|s| (s - begin_s) / 3600.0)),
+            cell(hour(p)),
             cell(at(p, "calls")),
             cell(at(p, "errors")),
             cell(at(p, "ttft_p95_s")),
@@ -57,6 +72,7 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
         .iter()
         .filter(|s| s.name.starts_with("tc05") && !s.partial)
         .flat_map(|s| plots::memory_over_time(s, &slopes, lang))
+        .chain(over_time)
         .collect();
     Section {
         lead,
@@ -89,6 +105,16 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
         ],
         plots,
         ..Section::default()
+    }
+}
+
+/// What kind of memory a slope is of.
+fn memory_of(memory: &Value) -> Said {
+    match memory.get("what").and_then(Value::as_str) {
+        Some("vram") => say!(Word::DefVram),
+        Some("rss") => say!(Word::MemoryOfClient),
+        Some("host rss") => say!(Word::MemoryOfHost),
+        _ => text(memory, "what"),
     }
 }
 

@@ -5,14 +5,20 @@ use serde_json::Value;
 use super::{array, at, cell, decision, find, percent, sentences, text, yes};
 use crate::read::recorded;
 use crate::section::{Section, Table};
-use crate::words::{Said, Word, number, say};
+use crate::words::{Said, Word, fixed, number, say};
 
 pub(super) fn baseline(answer: &Value) -> Section {
     let mut lead = decision(answer);
     lead.extend(sentences(answer, "reasons"));
     let floors = array(answer, "floors").iter().map(|f| {
         let p95 = f.get("p95_s").and_then(Value::as_f64);
-        vec![text(f, "basis"), cell(p95), cell(at(f, "max_s")), cell(at(f, "n")), yes(f.get("reachable"))]
+        let basis = match f.get("basis").and_then(Value::as_str) {
+            Some("wire") => say!(Word::DefTtftWire),
+            Some("speech") => say!(Word::DefTtftSpeech),
+            Some("window") => say!(Word::DefTtftWindow),
+            _ => text(f, "basis"),
+        };
+        vec![basis, cell(p95), cell(at(f, "max_s")), cell(at(f, "n")), yes(f.get("reachable"))]
     });
     let figures = [
         ("rtf", Word::FigRtf),
@@ -65,17 +71,28 @@ pub(super) fn baseline(answer: &Value) -> Section {
     }
 }
 
+/// A figure, or a dash where there is none to be had.
+fn dash(value: Option<f64>) -> Said {
+    value.map_or_else(|| "—".into(), |v| number(v).into())
+}
+
 pub(super) fn memory(answer: &Value) -> Section {
     let mut lead = decision(answer);
     lead.extend(answer.get("no_gpu").and_then(Value::as_str).map(recorded));
     let rows = array(answer, "table").iter().map(|row| {
         vec![
-            text(row, "figure"),
+            match row.get("figure").and_then(Value::as_str) {
+                Some("pool_tokens" | "pool_gb") => say!(Word::FigPool),
+                Some("stream_tokens" | "stream_mb") => say!(Word::FigStream),
+                Some("idle_tokens") => say!(Word::FigIdle),
+                Some("overhead_gb") => say!(Word::FigOverhead),
+                _ => text(row, "figure"),
+            },
             row.get("unit").and_then(Value::as_str).map_or_else(|| say!(Word::NotKnown), recorded),
-            cell(at(row, "theory")),
-            cell(at(row, "measured")),
-            cell(at(row, "low")),
-            cell(at(row, "high")),
+            dash(at(row, "theory")),
+            dash(at(row, "measured")),
+            dash(at(row, "low")),
+            dash(at(row, "high")),
             cell(at(row, "n")),
             row.get("note").and_then(Value::as_str).map_or_else(Said::default, recorded),
         ]
@@ -135,8 +152,8 @@ pub(super) fn words(answer: &Value) -> Section {
     ));
     let rise = |v: &Value, key: &str| match (at(v, &format!("{key}.points")), find(v, key)) {
         (Some(points), Some(r)) => {
-            let bound = |k| at(r, k).map_or_else(|| "?".into(), number);
-            Said::same(format!("{} ({} .. {})", number(points), bound("low"), bound("high")))
+            let bound = |k| at(r, k).map_or_else(|| "?".into(), fixed);
+            Said::same(format!("{} [{}, {}]", fixed(points), bound("low"), bound("high")))
         }
         _ => say!(Word::NotKnown),
     };
@@ -149,7 +166,11 @@ pub(super) fn words(answer: &Value) -> Section {
             rise(p, "cer_rise"),
             cell(at(p, "rates.wer.calls")),
             cell(at(p, "lost_calls")),
-            yes(p.get("alarm")),
+            // As in the ladder: * where only the estimate decides.
+            match p.get("sure").and_then(Value::as_bool) {
+                Some(false) => Said::join(&[yes(p.get("alarm")), "*".into()], " ", " "),
+                _ => yes(p.get("alarm")),
+            },
         ]
     });
     Section {

@@ -1,25 +1,40 @@
 //! The ladder: its table and its curves.
 
 use maud::{Markup, html};
-use tapedeck_slo::{Estimate, Limit, Spread, TierReport, Verdict};
+use tapedeck_slo::{Estimate, Limit, Spread, Verdict};
 
 use super::{Writer, verdict_name};
 use crate::plots;
 use crate::read::{Step, recorded};
-use crate::words::{Said, Word, number, say};
+use crate::words::{Said, Word, fixed, number, say};
 
 impl Writer<'_> {
     pub(super) fn ladder(&self) -> Markup {
         let ladder = self.run.ladder();
-        let others: Vec<&Step> = self.run.steps.iter().filter(|s| !s.of_ladder() || s.partial).collect();
+        let cut: Vec<&Step> = self.run.steps.iter().filter(|s| s.of_ladder() && s.partial).collect();
         html! {
             section id="ladder" {
                 h2 { (self.t(Word::Ladder)) }
-                p class="small" { (self.t(Word::LadderLead)) }
-                @if ladder.is_empty() && others.is_empty() { (self.bare_ladder()) }
+                @if ladder.is_empty() && cut.is_empty() { (self.bare_ladder()) } @else {
+                    p class="small" { (self.t(Word::LadderLead)) }
+                }
                 @if !ladder.is_empty() { (self.tiers(&ladder)) }
-                @if !others.is_empty() {
-                    h3 { (self.t(Word::OtherSteps)) }
+                @if !cut.is_empty() {
+                    h3 { (self.t(Word::CutTiers)) }
+                    (self.tiers(&cut))
+                }
+            }
+        }
+    }
+
+    /// Steps of other cases: behind those cases, where they do not stand between the ladder and its curves.
+    pub(super) fn other_steps(&self) -> Markup {
+        let others: Vec<&Step> = self.run.steps.iter().filter(|s| !s.of_ladder()).collect();
+        html! {
+            @if !others.is_empty() {
+                section id="steps" {
+                    h2 { (self.t(Word::OtherSteps)) }
+                    p class="small" { (self.t(Word::LadderLead)) }
                     (self.tiers(&others))
                 }
             }
@@ -50,10 +65,9 @@ impl Writer<'_> {
             div class="scroll" { table {
                 thead { tr {
                     @for word in [
-                        Word::HeadStep, Word::HeadStreams, Word::HeadVerdict, Word::HeadReason, Word::HeadTtft, Word::HeadRtf,
-                        Word::HeadFinal, Word::HeadKv, Word::HeadPreempted, Word::HeadErrors, Word::HeadCalls,
-                        Word::HeadGoodput, Word::HeadGpu, Word::HeadVram,
-                    ] { (self.heading(&word.said(), matches!(word, Word::HeadVerdict | Word::HeadReason))) }
+                        Word::HeadStep, Word::HeadStreams, Word::HeadVerdict, Word::HeadTtft, Word::HeadRtf, Word::HeadFinal,
+                        Word::HeadKv, Word::HeadPreempted, Word::HeadErrors, Word::HeadCalls, Word::HeadGoodput, Word::HeadGpu, Word::HeadVram,
+                    ] { (self.heading(&word.said(), word == Word::HeadVerdict)) }
                 } }
                 tbody { @for step in steps { (self.ladder_row(step)) } }
             } }
@@ -73,17 +87,19 @@ impl Writer<'_> {
         let pages = say!(Word::TipPages, r.instances.values().map(|i| i.scrapes).sum::<u64>());
         let calls = say!(Word::TipCalls, r.calls_counted);
         let gpus = say!(Word::TipGpus, r.gpu.as_ref().map_or(0, |g| g.gpus));
+        let at_rest = r.streams == 0 && !step.partial;
+        let reasons: Vec<Said> =
+            if at_rest { vec![Word::AtRest.said()] } else { r.reasons.iter().map(|x| recorded(x)).collect() };
         html! {
-            tr class=(class) {
+            tr class={ (class) @if !reasons.is_empty() { " explained" } } {
                 th scope="row" { (step.name) }
                 td { (r.streams) }
                 td class="verdict" {
-                    (self.s(&verdict_name(r.verdict)))
+                    @if at_rest { "—" } @else { (self.s(&verdict_name(r.verdict))) }
                     @if r.point_only { " *" }
                     @if step.partial { " (" (self.t(Word::Partial)) ")" }
                     @if r.refinement { " (" (self.t(Word::Refinement)) ")" }
                 }
-                td class="reason" { (self.reasons(r)) }
                 (self.p95(r.ttft.as_ref(), broken(Limit::Ttft)))
                 (self.p95(r.rtf.as_ref(), broken(Limit::Rtf)))
                 (self.p95(r.final_latency.as_ref(), broken(Limit::Final)))
@@ -95,14 +111,10 @@ impl Writer<'_> {
                 (self.value(r.gpu.as_ref().and_then(|g| g.utilisation_avg).map(|u| u * 100.0), " %", false, &gpus))
                 (self.value(vram, "", false, &gpus))
             }
-        }
-    }
-
-    fn reasons(&self, r: &TierReport) -> Markup {
-        let all: Vec<Said> = r.reasons.iter().map(|x| recorded(x)).collect();
-        html! {
-            @if all.is_empty() { (self.t(Word::AllKept)) } @else {
-                @for (at, why) in all.iter().enumerate() { @if at > 0 { br; } (self.s(why)) }
+            @if !reasons.is_empty() {
+                tr class="why" { td colspan="13" { div {
+                    @for (at, why) in reasons.iter().enumerate() { @if at > 0 { br; } (self.s(why)) }
+                } } }
             }
         }
     }
@@ -114,7 +126,7 @@ impl Writer<'_> {
                 let tip = self.interval(&s.p95);
                 html! {
                     td class=[broken.then_some("broken")] title=(tip) {
-                        (number(s.p95.value))
+                        (fixed(s.p95.value))
                         span class="ci" { (self.short_interval(&s.p95)) }
                     }
                 }
@@ -123,11 +135,11 @@ impl Writer<'_> {
     }
 
     fn short_interval(&self, e: &Estimate) -> String {
-        let bound = |b: Option<f64>| b.map_or_else(|| "∞".to_string(), number);
+        let bound = |b: Option<f64>| b.map_or_else(|| "∞".to_string(), fixed);
         match (e.low, e.high) {
             (None, None) => String::new(),
             (low, high) => {
-                let low = low.map_or_else(|| "?".to_string(), number);
+                let low = low.map_or_else(|| "?".to_string(), fixed);
                 format!(" [{low}, {}]", bound(high))
             }
         }

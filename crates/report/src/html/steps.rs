@@ -6,17 +6,54 @@ use super::Writer;
 use crate::diagnose::{Diagnosis, diagnose, part_name};
 use crate::plots::{self, Named};
 use crate::read::{Step, recorded};
-use crate::words::{Word, number, say};
+use crate::words::{Word, fixed, number, say};
 
 impl Writer<'_> {
     pub(super) fn diagnoses(&self) -> Markup {
         let all = diagnose(self.run);
+        // Where no tier of the ladder failed, the first of the others is looked into at length.
+        let (ladder, others): (Vec<_>, Vec<_>) = all.iter().partition(|d| d.step.of_ladder());
+        let (long, short) =
+            if ladder.is_empty() && others.len() == 1 { (others, ladder) } else { (ladder, others) };
         html! {
             section id="diagnosis" {
                 h2 { (self.t(Word::Diagnosis)) }
                 @if all.is_empty() { p { (self.t(Word::NothingFailed)) } }
-                @for one in &all { (self.diagnosis(one)) }
+                @for one in long { (self.diagnosis(one)) }
+                @if !short.is_empty() { (self.diagnoses_in_short(&short)) }
             }
+        }
+    }
+
+    /// A row each: most of them fail for the same reason as the ladder, and are meant to.
+    fn diagnoses_in_short(&self, all: &[&Diagnosis<'_>]) -> Markup {
+        let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), fixed);
+        html! {
+            h3 { (self.t(Word::DiagnosisOthers)) }
+            div class="scroll" { table {
+                thead { tr {
+                    th { (self.t(Word::HeadStep)) } th class="text" { (self.t(Word::HeadGrewMost)) }
+                    th { (self.t(Word::HeadCalm)) } th { (self.t(Word::HeadHere)) } th { "n" }
+                    th class="text" { (self.t(Word::NextExperiment)) }
+                } }
+                tbody { @for d in all {
+                    @let grew = d.parts.iter().find(|p| Some(p.part) == d.grew);
+                    tr {
+                        th scope="row" { (d.step.name) }
+                        td class="reason" { @match grew {
+                            Some(part) => (self.s(&part_name(part.part))),
+                            None => (self.t(Word::NothingGrew)),
+                        } }
+                        td { (show(grew.and_then(|p| p.before_s))) } td { (show(grew.and_then(|p| p.after_s))) }
+                        td { @match grew { Some(part) => (part.n), None => "—" } }
+                        td class="reason" {
+                            @for (at, finding) in d.findings.iter().enumerate() {
+                                @if at > 0 { br; } (self.s(&finding.next))
+                            }
+                        }
+                    }
+                } }
+            } }
         }
     }
 
@@ -72,7 +109,7 @@ impl Writer<'_> {
 
     fn diagnosis(&self, d: &Diagnosis<'_>) -> Markup {
         let grew = d.grew.map(part_name);
-        let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), number);
+        let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), fixed);
         html! {
             article {
                 h3 { (self.s(&say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str()))) }
@@ -114,12 +151,16 @@ impl Writer<'_> {
     fn events(&self, step: &Step) -> Markup {
         let all: Vec<_> =
             self.run.events.iter().filter(|e| e.step.as_deref() == Some(&step.name)).take(60).collect();
+        let origin_s = plots::origin_s(step);
         html! {
             @if !all.is_empty() {
                 div class="scroll" { table {
-                    thead { tr { th { (self.t(Word::HeadAt)) } th { (self.t(Word::HeadEvent)) } th { (self.t(Word::HeadNote)) } } }
+                    thead { tr {
+                        th class="text" { (self.t(Word::HeadEvent)) } th { (self.t(Word::HeadIntoStep)) }
+                        th { (self.t(Word::HeadAt)) } th class="text" { (self.t(Word::HeadNote)) }
+                    } }
                     tbody { @for e in all { tr {
-                        td { (number(e.at_s)) } td { code { (e.what) } }
+                        td { code { (e.what) } } td { (number(e.at_s - origin_s)) } td { (number(e.at_s)) }
                         td class="reason" { @if let Some(detail) = &e.detail { (self.s(&recorded(detail))) } }
                     } } }
                 } }
