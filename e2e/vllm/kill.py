@@ -1,6 +1,6 @@
-"""What TC-06 says of a vLLM that was killed, against the gateway's log and the pages of the servers.
+"""What TC-06 says of a vLLM that was killed, against the gateway's log and the pages of the servers. TOKENS are those of an answer.
 
-    kill.py FOLDER
+    kill.py FOLDER TOKENS
 """
 
 import collections
@@ -10,7 +10,7 @@ import sys
 
 import counts
 
-work = pathlib.Path(sys.argv[1])
+work, answer = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 (run,) = (work / "results-kill").iterdir()
 (incident,) = json.loads((run / "tc06.json").read_text())["incidents"]
 victim = incident["timeline"]["instance"]
@@ -67,7 +67,7 @@ for name in ("inst1", "inst2", "inst3"):
     windows, requests = answered(name, mine), counts.SERIES["finished"]
     equal.same(f"windows of {name}, and requests that ended", windows, after[requests] - before[requests])
     tokens = after[counts.SERIES["generation_tokens"]] - before[counts.SERIES["generation_tokens"]]
-    equal.same(f"tokens of {name}'s windows, and tokens generated", windows * 64, tokens)
+    equal.same(f"tokens of {name}'s windows, and tokens generated", windows * answer, tokens)
 left = "vllm:num_requests_running", "vllm:num_requests_waiting"
 equal.same("requests left over", 0, sum(counts.page(work / f"kill-after-{n}.prom")[k] for n in ("inst1", "inst2", "inst3") for k in left))
 sys.exit(equal.verdict("kill"))
