@@ -20,10 +20,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tapedeck_record::ExitCode;
 use tapedeck_report::compare::compare;
 use tapedeck_report::data::{SeriesWriter, write_tables};
-use tapedeck_report::diagnose::diagnose;
+use tapedeck_report::diagnose::{Diagnosis, diagnose};
 use tapedeck_report::merge::{MergeError, merge};
 use tapedeck_report::rescore::{Changes, RescoreError, rescore};
+use tapedeck_report::symptoms::Finding as Symptoms;
 use tapedeck_report::traces::TraceError;
+use tapedeck_report::waits::{Growth, Part};
 use tapedeck_report::{Answer, Lang, ReadError, Run, Wanted, WriteError, riva, text, write_report};
 use tapedeck_slo::demand::{Demand, Finding, answered, meant_to_fail, told};
 use thiserror::Error;
@@ -32,7 +34,7 @@ pub use promise::PromiseArgs;
 
 /// Turn a run directory into a report: one HTML file, plots, tables.
 #[derive(Debug, Parser)]
-#[command(name = "tape-report", version, about, args_conflicts_with_subcommands = true, after_help = HELP)]
+#[command(name = "tape-report", version, args_conflicts_with_subcommands = true, after_help = HELP)]
 pub struct Cli {
     /// What else to do than a report
     #[command(subcommand)]
@@ -46,17 +48,21 @@ const HELP: &str = "Examples:
   tape-report results/tc03-20260301T080000Z
   tape-report results/tc03-20260301T080000Z --lang both --require 30
   tape-report results/tc03-20260301T080000Z --fail 'final_s:p95<=2 by instance'
-  tape-report results/tc03-20260301T080000Z --blocking 0.01 --calls-per-hour 50 --histogram calls.csv
+  tape-report results/tc03-20260301T080000Z --calls-per-hour 50 --histogram calls.csv
   tape-report results/tc03-20260301T080000Z --rescore --set slo.rtf_p95=0.6
+  tape-report diagnose results/tc03-20260301T080000Z
+  tape-report riva results/tc03-20260301T080000Z
   tape-report compare results/before results/after
   tape-report merge results/monday results/tuesday --out results/both
 
 Exit codes:
-  0  the report is written (compare: nothing got worse)
+  0  the report is written (compare: nothing got worse; merge: merged; diagnose, riva: shown)
   1  the capacity does not reach --require, a --fail limit is broken (compare: something got worse)
-  2  wrong usage, a setting that does not exist, runs that must not be merged
+  2  wrong usage, a setting that does not exist, runs that must not be merged, a measured run in the
+     place of the result
   3  the run cannot be read or the report cannot be written
-  4  N* is not stated or not decided, a --fail figure is not known (compare: the runs must not be compared)";
+  4  N* is not stated or not decided, a --fail figure is not known (compare: the runs must not be
+     compared or leave open whether N* fell; diagnose, riva: there is no step to show)";
 
 /// A language, or both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -78,11 +84,23 @@ impl Languages {
             Self::Both => &Lang::ALL,
         }
     }
+}
 
+/// A language of what is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// English
+    #[default]
+    En,
+    /// Chinese
+    Zh,
+}
+
+impl Language {
     const fn one(self) -> Lang {
         match self {
+            Self::En => Lang::En,
             Self::Zh => Lang::Zh,
-            Self::En | Self::Both => Lang::En,
         }
     }
 }
@@ -144,7 +162,10 @@ pub enum Command {
         run: PathBuf,
         /// Language
         #[arg(long, value_enum, default_value_t)]
-        lang: Languages,
+        lang: Language,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Print a table in the shape of NVIDIA's for Riva, from the traces
     Riva {
@@ -162,7 +183,7 @@ pub enum Command {
         after: PathBuf,
         /// Language
         #[arg(long, value_enum, default_value_t)]
-        lang: Languages,
+        lang: Language,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -225,8 +246,7 @@ impl Failure {
     }
 }
 
-fn print(lines: &[String]) {
-    let mut out = std::io::stdout().lock();
+fn print(out: &mut dyn Write, lines: &[String]) {
     for line in lines {
         // A reader that went away (`| head`) is no reason to fail.
         let _ = writeln!(out, "{line}");
@@ -238,50 +258,99 @@ fn print(lines: &[String]) {
 /// # Errors
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    run_to(cli, &mut std::io::stdout().lock())
+}
+
+/// As [`run`], with what is printed to `out` instead of standard output.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_to(cli: &Cli, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     match &cli.command {
-        None => report(&cli.report),
-        Some(Command::Diagnose { run, lang }) => {
-            print(&text::diagnosis(&diagnose(&Run::read(run)?), lang.one()));
-            Ok(ExitCode::Ok)
+        None => report(&cli.report, out),
+        Some(Command::Diagnose { run, lang, json }) => {
+            let run = Run::read(run)?;
+            let all = diagnose(&run);
+            if *json {
+                let tiers: Vec<_> = all.iter().map(|d| diagnosis(d, lang.one())).collect();
+                let value = serde_json::json!({ "simulated": run.simulated(), "tiers": tiers });
+                print(out, &[value.to_string()]);
+            } else {
+                print(out, &text::diagnosis(&run, &all, lang.one()));
+            }
+            Ok(if run.steps.is_empty() { ExitCode::Undecidable } else { ExitCode::Ok })
         }
         Some(Command::Riva { run, json }) => {
             let run = Run::read(run)?;
             let rows = riva::riva(&run)?;
             if *json {
                 let value = serde_json::json!({ "simulated": run.simulated(), "rows": rows });
-                print(&[value.to_string()]);
+                print(out, &[value.to_string()]);
             } else {
-                print(&[riva::table(&rows, run.simulated()).trim_end().to_string()]);
+                print(out, &[riva::table(&rows, run.simulated()).trim_end().to_string()]);
             }
             Ok(if rows.is_empty() { ExitCode::Undecidable } else { ExitCode::Ok })
         }
         Some(Command::Compare { before, after, lang, json }) => {
             let comparison = compare(&Run::read(before)?, &Run::read(after)?);
             if *json {
-                let refused: Vec<&str> = comparison.refused.iter().map(|r| r.text(Lang::En)).collect();
+                let refused: Vec<&str> = comparison.refused.iter().map(|r| r.text(lang.one())).collect();
                 let value = serde_json::json!({
                     "names": comparison.names,
                     "refused": refused,
                     "changes": comparison.changes,
                     "differences": comparison.differences,
+                    "n_star": comparison.n_star.each_ref().map(|n| n.as_ref().map(|n| n.text(lang.one()))),
                     "n_star_lower": comparison.n_star_lower,
-                    "attribution": comparison.attribution.text(Lang::En),
+                    "attribution": comparison.attribution.text(lang.one()),
+                    "symptoms": symptoms(&comparison.findings, lang.one()),
                 });
-                print(&[value.to_string()]);
+                print(out, &[value.to_string()]);
             } else {
-                print(&text::comparison(&comparison, lang.one()));
+                print(out, &text::comparison(&comparison, lang.one()));
             }
             Ok(comparison.exit_code())
         }
-        Some(Command::Merge { runs, out }) => {
+        Some(Command::Merge { runs, out: folder }) => {
             let runs: Vec<Run> = runs.iter().map(|r| Run::read(r)).collect::<Result<_, _>>()?;
-            let tiers = merge(&runs, out).map_err(|error| Failure::Merge { error })?;
-            print(&[format!("{tiers} tiers in {}", out.display())]);
-            let merged = Run::read(out)?;
-            print(&text::answer(&merged, &Answer::of(&merged), Lang::En));
+            let merged = merge(&runs, folder).map_err(|error| Failure::Merge { error })?;
+            print(out, &[format!("{} tiers in {}", merged.tiers, folder.display())]);
+            for (name, changes) in &merged.changes {
+                print(out, &[format!("{name} has other settings than the first run:")]);
+                print(out, &changes.iter().map(|change| format!("  {change}")).collect::<Vec<_>>());
+            }
+            let merged = Run::read(folder)?;
+            print(out, &text::answer(&merged, &Answer::of(&merged), Lang::En));
             Ok(ExitCode::Ok)
         }
     }
+}
+
+/// Symptoms as JSON.
+fn symptoms(findings: &[Symptoms], lang: Lang) -> Vec<serde_json::Value> {
+    let one = |f: &Symptoms| {
+        let (seen, look, next) = (f.seen.text(lang), f.look.text(lang), f.next.text(lang));
+        serde_json::json!({ "symptom": f.symptom, "seen": seen, "take_apart": look, "next": next })
+    };
+    findings.iter().map(one).collect()
+}
+
+/// One tier that does not pass, as JSON.
+fn diagnosis(d: &Diagnosis<'_>, lang: Lang) -> serde_json::Value {
+    let part = |g: &Growth| {
+        serde_json::json!({
+            "part": g.part.name(), "before_s": g.before_s, "after_s": g.after_s, "grown_s": g.grown_s(), "n": g.n,
+        })
+    };
+    serde_json::json!({
+        "step": d.step.name,
+        "verdict": d.step.report.verdict.name(),
+        "against": d.calm.name,
+        "grew": d.grew.map(Part::name),
+        "parts": d.parts.iter().map(part).collect::<Vec<_>>(),
+        "engines": d.counters.iter().map(|said| said.text(lang)).collect::<Vec<_>>(),
+        "symptoms": symptoms(&d.findings, lang),
+    })
 }
 
 /// What was asked for and was not built in.
@@ -297,7 +366,7 @@ fn built_in(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
+fn report(args: &ReportArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     built_in(args)?;
     let given = args.run.as_deref().ok_or_else(|| Failure::Usage("give a run directory".into()))?;
     if args.rescore {
@@ -311,27 +380,27 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
                 Ok((key.trim().to_string(), value.trim().to_string()))
             })
             .collect::<Result<Vec<_>, Failure>>()?;
-        let out = args.out.clone().unwrap_or_else(|| given.join("rescored"));
+        let folder = args.out.clone().unwrap_or_else(|| given.join("rescored"));
         let changes = Changes { settings, tapes: args.tapes.clone() };
-        let rescored = rescore(&Run::read(given)?, &changes, &out)?;
+        let rescored = rescore(&Run::read(given)?, &changes, &folder)?;
         if !args.quiet {
-            print(&[format!("{} steps scored anew in {}", rescored.steps, out.display())]);
+            print(out, &[format!("{} steps scored anew in {}", rescored.steps, folder.display())]);
             if !rescored.left_out.is_empty() {
-                print(&[format!("left out, their tape is not known: {}", rescored.left_out.join(", "))]);
+                print(out, &[format!("left out, their tape is not known: {}", rescored.left_out.join(", "))]);
             }
         }
-        return page(args, &out, &out);
+        return page(args, &folder, &folder, out);
     }
-    page(args, given, args.out.as_deref().unwrap_or(given))
+    page(args, given, args.out.as_deref().unwrap_or(given), out)
 }
 
-fn page(args: &ReportArgs, given: &Path, out: &Path) -> Result<ExitCode, Failure> {
+fn page(args: &ReportArgs, given: &Path, folder: &Path, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let mut run = if args.html_only {
         Run::read(given)?
     } else {
         // What is no run leaves no folder behind.
         Run::probe(given)?;
-        let data = out.join("data");
+        let data = folder.join("data");
         let mut series = SeriesWriter::create(&data)?;
         let run = Run::read_with(given, &mut |step, line| series.add(step, line))?;
         series.finish()?;
@@ -342,22 +411,23 @@ fn page(args: &ReportArgs, given: &Path, out: &Path) -> Result<ExitCode, Failure
     let answer = Answer::of(&run);
     // Tables and pages do not wait for each other.
     std::thread::scope(|scope| {
-        let tables = scope
-            .spawn(|| if args.html_only { Ok(()) } else { write_tables(&run, &out.join("data")).map(drop) });
+        let tables = scope.spawn(|| {
+            if args.html_only { Ok(()) } else { write_tables(&run, &folder.join("data")).map(drop) }
+        });
         for lang in args.lang.all() {
             let wanted = Wanted { lang: *lang, texts: args.texts, plots: !args.html_only };
-            let written = write_report(&run, &answer, wanted, out)?;
+            let written = write_report(&run, &answer, wanted, folder)?;
             if !args.quiet {
-                print(&text::answer(&run, &answer, *lang));
-                print(&[written.html.display().to_string()]);
+                print(out, &text::answer(&run, &answer, *lang));
+                print(out, &[written.html.display().to_string()]);
             }
         }
         tables.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     let findings = check(&run, &answer, &args.fail);
     if !findings.is_empty() {
-        print(&["Limits on the command line:".into()]);
-        print(&told(&args.fail, &findings).iter().map(|line| format!("  {line}")).collect::<Vec<_>>());
+        print(out, &["Limits on the command line:".into()]);
+        print(out, &told(&args.fail, &findings).iter().map(|line| format!("  {line}")).collect::<Vec<_>>());
     }
     Ok(answered(exit_code(&answer, args.require), &findings))
 }

@@ -111,6 +111,96 @@ fn refusals() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
+/// Runs `tape-report` in this process; exit code, what it prints and why it gave up as one text.
+fn reported(folder: &Path, args: &[&str]) -> String {
+    use clap::Parser;
+    let here = folder.canonicalize().unwrap();
+    let paths = args.iter().map(|arg| match arg.starts_with("runs") || *arg == "both" {
+        true => here.join(arg).display().to_string(),
+        false => (*arg).to_string(),
+    });
+    let cli = tapedeck_report_bins::Cli::try_parse_from(["tape-report".to_string()].into_iter().chain(paths));
+    let mut out = Vec::new();
+    let (code, why) = match cli.map(|cli| tapedeck_report_bins::run_to(&cli, &mut out)) {
+        Ok(Ok(code)) => (code as u8, String::new()),
+        Ok(Err(failure)) => (failure.exit_code() as u8, format!("error: {failure}")),
+        Err(usage) => (2, usage.to_string()),
+    };
+    let text = |text: &str| text.replace(here.to_str().unwrap(), "HERE").trim_end().to_string();
+    let out = String::from_utf8(out).unwrap();
+    let (said, warned) = (text(&out), text(&why));
+    let args = args.join(" ");
+    format!(
+        "$ tape-report {args}\nexit code {code}\n-- standard output\n{said}\n-- standard error\n{warned}\n"
+    )
+}
+
+/// Rehearses a small ladder, whose load and the rest of whose config differ from the usual, into `runs/NAME`.
+fn ladder(folder: &Path, name: &str, tiers: &str, [load, rest]: [&str; 2]) {
+    let usual = std::fs::read_to_string(folder.join("tenth.toml")).unwrap();
+    let text = usual.replacen("[load]\n", &format!("[load]\n{load}"), 1) + rest;
+    std::fs::write(folder.join("other.toml"), text).unwrap();
+    let flags = ["--rehearse", "--config", "other.toml", "--out", "made", "--tiers", tiers, "--quiet"];
+    let said = printed(folder, "tc03", &flags);
+    assert!(said.contains("exit code 0") || said.contains("exit code 1"), "{said}");
+    std::fs::create_dir_all(folder.join("runs")).unwrap();
+    std::fs::rename(folder.join("made/tc03-rehearsal-seed1"), folder.join("runs").join(name)).unwrap();
+}
+
+#[test]
+fn reports_of_a_rehearsal() {
+    let tmp = folder();
+    let here = tmp.path();
+    ladder(here, "usual", "6,60", ["", ""]);
+    let all = [
+        reported(here, &["runs/usual", "--require", "30", "--fail", "final_s:p95<=0.4 by instance"]),
+        reported(here, &["diagnose", "runs/usual"]),
+        reported(here, &["riva", "runs/usual"]),
+        reported(here, &["runs/usual", "--rescore", "--set", "slo.rtf_p95=0.9", "--set", "slo.ttft_p95_s=3"]),
+        // What was derived cannot be scored again, and what was measured is not written over.
+        reported(here, &["riva", "runs/usual/rescored"]),
+        reported(here, &["runs/usual", "--rescore", "--out", "runs/usual"]),
+        reported(here, &["runs/usual", "--rescore", "--set", "slo.rtf_p59=0.9"]),
+        reported(here, &["runs/usual", "--rescore", "--set", "slo.rtf_p95=half"]),
+        reported(here, &["runs/usual", "--rescore", "--set", "slo.ttft_basis=words"]),
+        reported(here, &["runs/usual", "--rescore", "--set", "slo.rtf_p95"]),
+        reported(here, &["runs/usual", "--rescore", "--tape", "no.json"]),
+        reported(here, &["runs/usual", "--set", "slo.rtf_p95=0.9"]),
+        reported(here, &["runs/none"]),
+        reported(here, &["runs"]),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn runs_beside_each_other() {
+    let tmp = folder();
+    let here = tmp.path();
+    let slow = "[rehearsal.engine.step]\nbase_ns = 40_000_000\n";
+    ladder(here, "monday", "6", ["", ""]);
+    ladder(here, "tuesday", "36", ["", ""]);
+    ladder(here, "again", "6", ["", ""]);
+    ladder(here, "slower", "6", ["", slow]);
+    ladder(here, "two", "6", ["chunk_ms = 200\n", slow]);
+    ladder(here, "stricter", "6", ["", "final_p95_s = 1.5\n"]);
+    let all = [
+        reported(here, &["compare", "runs/monday", "runs/again"]),
+        reported(here, &["compare", "runs/monday", "runs/slower"]),
+        reported(here, &["compare", "runs/slower", "runs/monday"]),
+        reported(here, &["compare", "runs/monday", "runs/two"]),
+        reported(here, &["compare", "runs/monday", "runs/tuesday"]),
+        reported(here, &["compare", "runs/monday", "runs/stricter"]),
+        reported(here, &["merge", "runs/monday", "runs/tuesday", "--out", "both"]),
+        reported(here, &["merge", "runs/monday", "runs/tuesday", "--out", "runs/monday"]),
+        reported(here, &["merge", "runs/monday", "runs/monday", "--out", "both"]),
+        reported(here, &["merge", "runs/monday", "runs/again", "--out", "both"]),
+        reported(here, &["merge", "runs/tuesday", "runs/two", "--out", "both"]),
+        reported(here, &["merge", "runs/monday", "runs/stricter", "--out", "both"]),
+        reported(here, &["merge", "runs/monday", "--out", "both"]),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
 #[test]
 fn tapes() {
     let tmp = folder();

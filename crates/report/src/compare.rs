@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tapedeck_record::ExitCode;
-use tapedeck_slo::{Estimate, TierReport};
+use tapedeck_slo::{Capacity, CapacityState, Estimate, TierReport};
 
 use crate::answer::{Answer, n_star};
 use crate::read::{Run, Step};
 use crate::settings::flatten;
-use crate::symptoms::{Finding, symptoms_of_change};
+use crate::symptoms::{ChangeFacts, Finding, symptoms_of_change};
 use crate::words::{Said, Word, number, say};
 
 /// A setting that differs.
@@ -21,6 +21,13 @@ pub struct Change {
     pub before: Option<String>,
     /// In the second.
     pub after: Option<String>,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let show = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
+        write!(f, "{}: {} -> {}", self.key, show(&self.before), show(&self.after))
+    }
 }
 
 /// Which way a figure went.
@@ -40,7 +47,7 @@ pub enum Direction {
 pub struct Difference {
     /// Tier.
     pub step: String,
-    /// `ttft_p95`, `rtf_p95`, `final_p95` or `kv_pool_p95`.
+    /// `ttft_p95`, `rtf_p95`, `final_p95`, `wer`, `kv_pool_p95` or `err_streams`.
     pub figure: &'static str,
     /// In the first run.
     pub before: Estimate,
@@ -63,8 +70,8 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// N* of both, as displayed.
     pub n_star: [Option<Said>; 2],
-    /// Whether N* of the second is lower.
-    pub n_star_lower: bool,
+    /// Whether N* of the second is lower; empty where a ladder leaves that open.
+    pub n_star_lower: Option<bool>,
     /// What the difference may be put down to.
     pub attribution: Said,
     /// Rules about changes that should have helped.
@@ -72,26 +79,29 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// 0 nothing got worse, 1 something did, 4 the runs must not be compared or have nothing in common.
+    /// 0 nothing got worse, 1 something did, 4 the runs must not be compared, have nothing in common, or leave open
+    /// whether N* fell.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
-        let worse = self.differences.iter().any(|d| d.direction == Direction::Worse) || self.n_star_lower;
+        let worse = self.differences.iter().any(|d| d.direction == Direction::Worse);
         match (self.refused.is_empty(), self.differences.is_empty()) {
             (false, _) | (_, true) => ExitCode::Undecidable,
-            _ if worse => ExitCode::No,
+            _ if worse || self.n_star_lower == Some(true) => ExitCode::No,
+            _ if self.n_star_lower.is_none() => ExitCode::Undecidable,
             _ => ExitCode::Ok,
         }
     }
 }
 
-/// Keys that say where files lie or what was drawn, not what was tested.
+/// Keys that say where files lie, what was drawn, which loads were tried or what was measured: not what was tested.
 fn incidental(key: &str) -> bool {
     let tapes = ["tape", "tape_b", "labelled"]
         .iter()
         .any(|t| key == format!("config.{t}.manifest") || key == format!("config.{t}.pool"));
     tapes
         || ["config.run.out", "config.run.seed", "config.run.keep_texts", "config.pool.folder"].contains(&key)
-        || key.starts_with("environment.tapes.")
+        || ["config.ladder.tiers", "config.ladder.refine"].contains(&key)
+        || ["environment.tapes.", "environment.measured."].iter().any(|start| key.starts_with(start))
 }
 
 fn settings(run: &Run) -> BTreeMap<String, String> {
@@ -107,7 +117,8 @@ fn settings(run: &Run) -> BTreeMap<String, String> {
     rows.into_iter().filter(|(key, _)| !incidental(key)).collect()
 }
 
-fn changes(a: &Run, b: &Run) -> Vec<Change> {
+/// Settings that differ between two runs.
+pub(crate) fn changes(a: &Run, b: &Run) -> Vec<Change> {
     let (a, b) = (settings(a), settings(b));
     let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     keys.into_iter()
@@ -135,14 +146,19 @@ fn direction(a: &Estimate, b: &Estimate) -> Direction {
 
 fn differences(a: &Run, b: &Run) -> Vec<Difference> {
     type Figure = (&'static str, fn(&TierReport) -> Option<Estimate>);
-    let figures: [Figure; 4] = [
+    const fn plain(value: f64, n: u64) -> Estimate {
+        Estimate { value, n, low: None, high: None }
+    }
+    // What has no interval goes by the rule of repeated tiers; the first errored stream is then worse.
+    let figures: [Figure; 6] = [
         ("ttft_p95", |r| r.ttft.as_ref().map(|s| s.p95)),
         ("rtf_p95", |r| r.rtf.as_ref().map(|s| s.p95)),
         ("final_p95", |r| r.final_latency.as_ref().map(|s| s.p95)),
+        ("wer", |r| r.quality.as_ref().and_then(|q| q.wer)),
         ("kv_pool_p95", |r| {
-            let n = r.instances.values().map(|i| i.scrapes).sum();
-            r.kv_pool_p95.map(|value| Estimate { value, n, low: None, high: None })
+            r.kv_pool_p95.map(|value| plain(value, r.instances.values().map(|i| i.scrapes).sum()))
         }),
+        ("err_streams", |r| Some(plain(f64::from(r.err_streams), u64::from(r.streams)))),
     ];
     let twin = |step: &Step| {
         b.steps.iter().find(|s| s.name == step.name && !s.partial && s.report.tape == step.report.tape)
@@ -158,6 +174,15 @@ fn differences(a: &Run, b: &Run) -> Vec<Difference> {
         }
     }
     all
+}
+
+/// Names of two runs, or their folders where they go by the same name, as rehearsals of one seed do.
+pub(crate) fn labels(a: &Run, b: &Run) -> [String; 2] {
+    let names = [a.name(), b.name()];
+    match names[0] == names[1] {
+        true => [a, b].map(|run| run.path.display().to_string()),
+        false => names,
+    }
 }
 
 /// Why two runs must not be laid beside each other.
@@ -182,11 +207,41 @@ pub(crate) fn refusals(a: &Run, b: &Run) -> Vec<Said> {
         _ => {}
     }
     for run in [a, b] {
+        if run.steps_unread == 0 && run.steps.is_empty() {
+            all.push(say!(Word::RefuseNoSteps, run.name()));
+        }
         if run.doubts.iter().any(|d| d.weight == crate::doubt::Weight::Withhold) {
             all.push(say!(Word::RefuseDamaged, run.name()));
         }
     }
     all
+}
+
+/// Whether N* fell, as far as both ladders bound it; a run without a ladder has no N* to lose.
+fn fell(before: Option<&Capacity>, after: Option<&Capacity>) -> Option<bool> {
+    let (before, after) = match (before, after) {
+        (None, None) => return Some(false),
+        (Some(before), Some(after)) => (before, after),
+        _ => return None,
+    };
+    // At least so many before; where even the lowest tier failed, none.
+    let least = |c: &Capacity| match c.state {
+        CapacityState::None => Some(0),
+        CapacityState::Undecided => None,
+        _ => c.n_star,
+    };
+    // No more than so many after.
+    let exact = matches!(after.state, CapacityState::Exact | CapacityState::None);
+    match (least(before), least(after)) {
+        (Some(before), Some(after)) if exact && after < before => Some(true),
+        (Some(before), Some(after)) if after >= before => Some(false),
+        _ => None,
+    }
+}
+
+/// GPUs that stood under the engines, as far as the run tells.
+fn gpus(run: &Run) -> Option<usize> {
+    run.environment.as_ref()?.get("gpus")?.as_table().map(toml::Table::len).filter(|n| *n > 0)
 }
 
 /// Compares two runs.
@@ -197,24 +252,38 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
     let differences = if refused.is_empty() { differences(a, b) } else { Vec::new() };
     let answers = [Answer::of(a).short, Answer::of(b).short];
     let numbers = [answers[0].as_ref().and_then(|c| c.n_star), answers[1].as_ref().and_then(|c| c.n_star)];
-    let n_star_lower = refused.is_empty() && matches!(numbers, [Some(a), Some(b)] if b < a);
+    let n_star_lower = match refused.is_empty() {
+        true => fell(answers[0].as_ref(), answers[1].as_ref()),
+        false => None,
+    };
     let moved: Vec<&Difference> = differences.iter().filter(|d| d.direction != Direction::Same).collect();
     let attribution = match (moved.is_empty() && numbers[0] == numbers[1], changes.as_slice()) {
         _ if !refused.is_empty() => say!(Word::AttributionRefused),
         _ if differences.is_empty() => say!(Word::NothingCommon),
+        (true, _) if n_star_lower.is_none() => say!(Word::NStarOpen),
         (true, _) => say!(Word::NothingMoved),
         (false, []) => say!(Word::NothingChanged),
         (false, [one]) => say!(Word::OneChanged, one.key.as_str()),
         (false, many) => say!(Word::ManyChanged, many.len()),
     };
-    let worst = moved.iter().find(|d| d.direction == Direction::Worse);
+    // Slower is what takes longer; words, errors and a full pool are another matter.
+    let slower = |d: &&&Difference| {
+        d.direction == Direction::Worse && matches!(d.figure, "ttft_p95" | "rtf_p95" | "final_p95")
+    };
+    let worst = moved.iter().find(slower);
     let seen = worst.map_or_else(Said::default, |d| {
         say!(Word::SeenSlower, d.step.as_str(), d.figure, number(d.before.value), number(d.after.value))
     });
-    let keys: Vec<String> = changes.iter().map(|c| c.key.clone()).collect();
-    let findings = symptoms_of_change(&keys, worst.is_some(), &seen);
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let facts = ChangeFacts {
+        changed: changes.iter().map(|c| (text(&c.before), text(&c.after))).collect(),
+        gpus_before: gpus(a),
+        gpus_after: gpus(b),
+        slower: worst.is_some(),
+    };
+    let findings = symptoms_of_change(&facts, &seen);
     Comparison {
-        names: [a.name(), b.name()],
+        names: labels(a, b),
         refused,
         changes,
         differences,
@@ -222,5 +291,37 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
         n_star_lower,
         attribution,
         findings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capacity(state: CapacityState, n_star: Option<u32>) -> Capacity {
+        let tiers: &[TierReport] = &[];
+        Capacity { n_star, state, ..tapedeck_slo::capacity(tiers, &tapedeck_slo::Limits::default()) }
+    }
+
+    #[test]
+    fn n_star_falls_only_where_both_ladders_bound_it() {
+        use CapacityState::{AtLeastUnproven, Censored, Exact, None as NoTier, Undecided};
+        let of = |(before, n): (CapacityState, u32), (after, m): (CapacityState, u32)| {
+            let some = |state, n| capacity(state, (n > 0).then_some(n));
+            fell(Some(&some(before, n)), Some(&some(after, m)))
+        };
+        assert_eq!(of((Exact, 45), (Exact, 42)), Some(true));
+        assert_eq!(of((Censored, 45), (Exact, 42)), Some(true));
+        // The lowest tier fails now: no N* at all is lower than any.
+        assert_eq!(of((Exact, 45), (NoTier, 0)), Some(true));
+        assert_eq!(of((Exact, 45), (Exact, 45)), Some(false));
+        assert_eq!(of((Exact, 45), (AtLeastUnproven, 48)), Some(false));
+        assert_eq!(of((NoTier, 0), (NoTier, 0)), Some(false));
+        // At least 30 after 45: it may be 45 still.
+        assert_eq!(of((Exact, 45), (AtLeastUnproven, 30)), None);
+        assert_eq!(of((Exact, 45), (Undecided, 0)), None);
+        assert_eq!(of((Undecided, 0), (Exact, 45)), None);
+        assert_eq!(fell(None, None), Some(false));
+        assert_eq!(fell(Some(&capacity(Exact, Some(45))), None), None);
     }
 }

@@ -1,4 +1,4 @@
-//! For a failing tier: which part of the wait grew, what the engines said, and what to try next.
+//! For a tier that does not pass: which part of the wait grew, what the engines said, and what to try next.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::symptoms::{Facts, Finding, symptoms};
 use crate::waits::{Growth, Part, growth};
 use crate::words::{Said, Word, number, say};
 
-/// A failing tier, looked into.
+/// A tier that does not pass, looked into.
 #[derive(Debug)]
 pub struct Diagnosis<'a> {
     /// The tier.
@@ -28,18 +28,17 @@ pub struct Diagnosis<'a> {
     pub findings: Vec<Finding>,
 }
 
-/// Looks into every tier of the ladder that does not pass, then into failing steps of other cases.
+/// Looks into every tier of the ladder that does not pass, then into such steps of other cases. What proves nothing
+/// (our sender was late, a cache answered, the tier was still getting worse) is looked into as well: it has a cause, too.
 #[must_use]
 pub fn diagnose(run: &Run) -> Vec<Diagnosis<'_>> {
-    let ladder = run.ladder();
-    let calm = calmest(&ladder);
     let mut failing: Vec<&Step> =
-        run.steps.iter().filter(|s| !s.partial && s.report.verdict == Verdict::Fail).collect();
+        run.steps.iter().filter(|s| !s.partial && s.report.verdict != Verdict::Pass).collect();
     failing.sort_by_key(|s| !s.of_ladder());
     failing
         .into_iter()
         .filter_map(|step| {
-            let calm = calm.or_else(|| lowest(run)).filter(|c| c.name != step.name)?;
+            let calm = calm(run, step)?;
             let (parts, grew) = growth(calm, step);
             let facts = facts(run, calm, step);
             Some(Diagnosis { step, calm, parts, grew, counters: counters(step), findings: symptoms(&facts) })
@@ -47,13 +46,26 @@ pub fn diagnose(run: &Run) -> Vec<Diagnosis<'_>> {
         .collect()
 }
 
-/// The lowest passing tier: the least disturbed by load.
-fn calmest<'a>(ladder: &[&'a Step]) -> Option<&'a Step> {
-    ladder.iter().find(|s| s.report.verdict == Verdict::Pass).or_else(|| ladder.first()).copied()
+/// What a step is held against, the least disturbed by load: the lowest passing step on the same tape below it, else the
+/// lowest passing tier of the ladder, else the lowest step there is.
+fn calm<'a>(run: &'a Run, step: &Step) -> Option<&'a Step> {
+    let whole = || run.steps.iter().filter(|s| !s.partial && s.name != step.name);
+    let passing = || whole().filter(|s| s.report.verdict == Verdict::Pass);
+    let same_tape =
+        passing().filter(|s| s.report.tape == step.report.tape && s.report.streams < step.report.streams);
+    same_tape
+        .min_by_key(|s| (!s.of_ladder(), s.report.streams))
+        .or_else(|| passing().filter(|s| s.of_ladder()).min_by_key(|s| s.report.streams))
+        .or_else(|| whole().min_by_key(|s| s.report.streams))
 }
 
-fn lowest(run: &Run) -> Option<&Step> {
-    run.steps.iter().filter(|s| !s.partial).min_by_key(|s| s.report.streams)
+/// The next lower load on the same tape: calls of another tape have other lengths, so that fewer of them an hour say
+/// nothing.
+fn below<'a>(run: &'a Run, step: &Step) -> Option<&'a Step> {
+    let (tape, streams) = (&step.report.tape, step.report.streams);
+    let lower =
+        run.steps.iter().filter(|s| !s.partial && s.report.tape == *tape && s.report.streams < streams);
+    lower.max_by_key(|s| (s.report.streams, s.of_ladder() == step.of_ladder()))
 }
 
 fn facts(run: &Run, calm: &Step, step: &Step) -> Facts {
@@ -61,8 +73,10 @@ fn facts(run: &Run, calm: &Step, step: &Step) -> Facts {
     let p95 = |s: &Option<tapedeck_slo::Spread>| s.as_ref().map(|s| s.p95.value);
     let threshold = |limit: Limit| r.limits.iter().find(|l| l.limit == limit).map(|l| l.threshold);
     let count = |o: Outcome| r.outcomes.get(&o).copied().unwrap_or(0);
+    let counts =
+        |of: &[Outcome]| of.iter().map(|o| (o.name(), count(*o))).filter(|(_, n)| *n > 0).collect::<Vec<_>>();
     let (cold_ttft_s, warm_ttft_s) = run.steps.first().map_or((None, None), cold_and_warm);
-    let below = run.ladder().into_iter().rev().find(|s| s.report.streams < r.streams);
+    let below = below(run, step);
     let longest_s = step.figures().map(|c| c.audio_s).fold(0.0, f64::max);
     Facts {
         cold_ttft_s,
@@ -93,6 +107,17 @@ fn facts(run: &Run, calm: &Step, step: &Step) -> Facts {
         age_lag_s: r.age_slope_ms_per_min.map(|ms| ms / 1e3 * longest_s / 60.0),
         quality_alarm: r.quality.as_ref().and_then(|q| q.alarm).or_else(|| words_alarm(run, step)),
         gpu_utilisation: r.gpu.as_ref().and_then(|g| g.utilisation_avg),
+        cut: counts(&[
+            Outcome::ConnectRefused,
+            Outcome::ConnectTimeout,
+            Outcome::Tls,
+            Outcome::Handshake,
+            Outcome::ClosedEarly,
+        ]),
+        unanswered: counts(&[Outcome::Mute, Outcome::IdleTimeout, Outcome::FinalTimeout]),
+        rising: r.stationarity.iter().filter(|s| s.alarm).map(|s| (s.series.clone(), s.rise)).collect(),
+        cache_hits: [r.prefix_hit_rate, r.mm_hit_rate].into_iter().flatten().reduce(f64::max),
+        cache_limit: run.limits.as_ref().map(|l| l.cache_hit_rate),
     }
 }
 

@@ -67,7 +67,25 @@ pub(crate) fn cross_check(run: &mut Run) {
     settle_ladder(run);
     doubts.extend(capacity_edited(run));
     doubts.extend(limits_edited(run));
+    doubts.extend(derived(run));
     run.doubts.append(&mut doubts);
+}
+
+/// That a run was not measured as it stands, and what it was made from.
+fn derived(run: &Run) -> Option<Doubt> {
+    let origin = run.answers.get("derived")?;
+    let list = |key: &str| -> Option<String> {
+        let names: Vec<&str> = origin.get(key)?.as_array()?.iter().filter_map(|v| v.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    if let Some(names) = list("merged_from") {
+        return Some(Doubt::note(say!(Word::MergedFrom, names)));
+    }
+    let from = origin.get("rescored_from")?.as_str()?;
+    Some(Doubt::note(match list("settings") {
+        Some(settings) => say!(Word::RescoredWith, from, settings),
+        None => say!(Word::RescoredAsItWas, from),
+    }))
 }
 
 /// Corrects the stationarity tests of the ladder together, as the case does when all tiers are known: the journal

@@ -1,16 +1,17 @@
 //! Rows that were measured on different days, in one ladder.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tapedeck_rundir::{Event, RunInfo};
 
-use crate::compare::refusals;
-use crate::newrun::{NewRun, NewStep, write};
+use crate::compare::{Change, changes, labels, refusals};
+use crate::newrun::{NewRun, NewStep, taken, write};
 use crate::output::WriteError;
 use crate::read::{Run, of_ladder};
-use crate::words::Said;
+use crate::settings::flatten;
+use crate::words::{Said, Word, say};
 
 /// Why runs cannot be merged.
 #[derive(Debug, thiserror::Error)]
@@ -30,54 +31,121 @@ pub enum MergeError {
         /// What is missing.
         what: String,
     },
+    /// The folder for the result holds something that was measured.
+    #[error("{} holds a run that was measured: give --out a folder that is not there yet", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The result cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// What must be the same because it decides what a figure means.
-fn meaning(run: &Run) -> BTreeMap<String, String> {
-    let get = |table: &Option<toml::Table>, path: &str| {
-        let (section, key) = path.split_once('.')?;
-        Some(table.as_ref()?.get(section)?.get(key)?.to_string())
-    };
-    [
-        "server.dialect",
-        "server.window_ms",
-        "load.chunk_ms",
-        "load.tail_silence_ms",
-        "load.ramp_s",
-        "load.unique_per_session",
-    ]
-    .into_iter()
-    .map(|key| (key.to_string(), get(&run.config, key).unwrap_or_default()))
-    .collect()
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// Tiers of the new ladder.
+    pub tiers: usize,
+    /// Settings that differ from the first run's, by the name of the run that has others; they did not forbid the merge,
+    /// and a reader should know them.
+    pub changes: Vec<(String, Vec<Change>)>,
 }
 
-/// Merges the ladders of several runs into a new run directory and returns how many tiers it has. A tier that was
-/// played in more than one run stands more than once: a failure then outweighs a pass, as for any repetition.
+/// Keys of the config that decide what a figure means.
+const MEANING: [&str; 6] = [
+    "server.dialect",
+    "server.window_ms",
+    "load.chunk_ms",
+    "load.tail_silence_ms",
+    "load.ramp_s",
+    "load.unique_per_session",
+];
+
+/// What must be the same because it decides what a figure means, or what was measured: keys of the config, the model
+/// and the version of the engines, and how a rehearsed engine was made.
+fn meaning(run: &Run) -> BTreeMap<String, String> {
+    let mut rows = Vec::new();
+    for (name, table) in [("config", &run.config), ("environment", &run.environment)] {
+        if let Some(table) = table {
+            flatten(name, &toml::Value::Table(table.clone()), &mut rows);
+        }
+    }
+    rows.retain(|(key, _)| {
+        let of_engine = key.starts_with("environment.instances.")
+            && (key.ends_with(".model") || key.ends_with(".engine_version"));
+        of_engine
+            || key.starts_with("config.rehearsal.")
+            || MEANING.iter().any(|m| key.strip_prefix("config.") == Some(m))
+    });
+    rows.into_iter().collect()
+}
+
+/// Names of the instances that were measured.
+fn instances(run: &Run) -> Option<Vec<String>> {
+    let table = run.environment.as_ref()?.get("instances")?.as_table()?;
+    Some(table.keys().cloned().collect())
+}
+
+/// Why two runs must not be mixed.
+fn unmixable(a: &Run, b: &Run) -> Vec<Said> {
+    let mut why = refusals(a, b);
+    let same_place = match (a.path.canonicalize(), b.path.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a.path == b.path,
+    };
+    // A copy is the same evidence, too.
+    let journal = |run: &Run| std::fs::read(run.path.join("steps.jsonl")).ok();
+    if same_place || (a.name() == b.name() && journal(a).is_some() && journal(a) == journal(b)) {
+        why.push(say!(Word::RefuseTwice));
+    }
+    if let (Some(of_a), Some(of_b)) = (instances(a), instances(b))
+        && of_a != of_b
+    {
+        why.push(say!(Word::RefuseInstances, of_a.join(", "), of_b.join(", ")));
+    }
+    let (of_a, of_b) = (meaning(a), meaning(b));
+    let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
+    let show = |value: Option<&String>| value.map_or_else(|| "-".to_string(), Clone::clone);
+    for key in keys.into_iter().filter(|key| of_a.get(*key) != of_b.get(*key)) {
+        why.push(say!(Word::RefuseSetting, key.as_str(), show(of_a.get(key)), show(of_b.get(key))));
+    }
+    why
+}
+
+/// Merges the ladders of several runs into a new run directory. A tier that was played in more than one run stands more
+/// than once: a failure then outweighs a pass, as for any repetition.
 ///
 /// # Errors
-/// [`MergeError::Refused`] where tapes, limits, meaning of figures, or simulated and real would be mixed.
-pub fn merge(runs: &[Run], out: &Path) -> Result<usize, MergeError> {
+/// [`MergeError::Refused`] where tapes, limits, engines, meaning of figures, or simulated and real would be mixed;
+/// [`MergeError::Taken`] where `out` holds a run that was measured.
+pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
     let [first, rest @ ..] = runs else {
         return Err(MergeError::Nothing { what: "give two runs at least".into() });
     };
     if rest.is_empty() {
         return Err(MergeError::Nothing { what: "give two runs at least".into() });
     }
-    for other in rest {
-        let mut why = refusals(first, other);
-        for (key, value) in meaning(first) {
-            let theirs = meaning(other).remove(&key).unwrap_or_default();
-            if theirs != value {
-                why.push(Said::same(format!("{key}: {value} / {theirs}")));
+    for (at, one) in runs.iter().enumerate() {
+        // Every pair: two runs may each go with a third and not with each other.
+        for other in runs.iter().skip(at + 1) {
+            let why = unmixable(one, other);
+            if !why.is_empty() {
+                return Err(MergeError::Refused { names: labels(one, other).into(), why });
             }
         }
-        if !why.is_empty() {
-            return Err(MergeError::Refused { names: (first.name(), other.name()), why });
-        }
     }
+    if taken(out) {
+        return Err(MergeError::Taken { path: out.to_path_buf() });
+    }
+    let changes: Vec<(String, Vec<Change>)> = rest
+        .iter()
+        .map(|other| {
+            let [_, name] = labels(first, other);
+            (name, changes(first, other))
+        })
+        .filter(|(_, changes)| !changes.is_empty())
+        .collect();
     let missing =
         |what: &str| MergeError::Nothing { what: format!("{what} of {} is not known", first.name()) };
     let limits = first.limits.clone().ok_or_else(|| missing("[slo]"))?;
@@ -130,10 +198,13 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<usize, MergeError> {
         steps,
         events,
         limits,
-        derived: json!({ "merged_from": names }),
+        derived: json!({
+            "merged_from": names,
+            "settings_that_differ": changes.iter().cloned().collect::<BTreeMap<_, _>>(),
+        }),
     };
     write(&run, out)?;
-    Ok(tiers)
+    Ok(Merged { tiers, changes })
 }
 
 /// Lines of a step in `series.jsonl`, with another name and time.

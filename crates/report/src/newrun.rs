@@ -46,7 +46,13 @@ fn line<T: Serialize>(path: &Path, value: &T, out: &mut Vec<u8>) -> Result<(), W
     Ok(())
 }
 
-/// Writes it; files that are there already are replaced.
+/// Whether a folder holds a run that was measured, which nothing derived may replace.
+pub(crate) fn taken(out: &Path) -> bool {
+    let there = |name: &str| out.join(name).exists();
+    !there("derived.json") && ["run.json", "steps.jsonl", "calls.jsonl", "trace"].into_iter().any(there)
+}
+
+/// Writes it; files of an earlier derived run are replaced. Ask [`taken`] before.
 pub(crate) fn write(run: &NewRun, out: &Path) -> Result<(), WriteError> {
     folder(out)?;
     let (mut calls, mut series, mut journal, mut events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -111,9 +111,9 @@ pub struct Run {
 const SIGNS: [&str; 6] =
     ["run.json", "steps.jsonl", "ladder.csv", "calls.jsonl", "environment.toml", "capacity.json"];
 
-/// The files that a case leaves as its answer.
-const ANSWERS: [&str; 10] =
-    ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign", "offline"];
+/// The files that a case leaves as its answer, and what a derived run says of its origin.
+const ANSWERS: [&str; 11] =
+    ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign", "offline", "derived"];
 
 impl Run {
     /// Reads a run directory; what is missing or damaged is said in [`Run::doubts`], never guessed.

@@ -13,7 +13,7 @@ use tapedeck_slo::{
 };
 use tapedeck_tape::{Manifest, TapeError, md5_hex};
 
-use crate::newrun::{NewRun, NewStep, write};
+use crate::newrun::{NewRun, NewStep, taken, write};
 use crate::output::WriteError;
 use crate::read::{Run, Step, of_ladder};
 use crate::traces::{TraceError, traces};
@@ -65,6 +65,12 @@ pub enum RescoreError {
     /// Traces that cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The folder for the result holds something that was measured.
+    #[error("{} holds a run that was measured: give --out a folder that is not there yet, or leave it out", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The result cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -91,8 +97,12 @@ pub struct Rescored {
 /// Scores and judges a run anew and writes the result as a run directory of its own.
 ///
 /// # Errors
-/// [`RescoreError`]: settings that do not exist, tapes or traces that are not those of the run.
+/// [`RescoreError`]: settings that do not exist, tapes or traces that are not those of the run, a result that would
+/// replace what was measured.
 pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, RescoreError> {
+    if taken(out) {
+        return Err(RescoreError::Taken { path: out.to_path_buf() });
+    }
     let missing =
         |what: &str| RescoreError::Missing { what: format!("{what} of {} cannot be read", run.name()) };
     let mut config = run.config.clone().ok_or_else(|| missing("run.toml"))?;
@@ -181,7 +191,12 @@ fn apply(
         return Ok(());
     }
     let parsed = if key == "slo.ttft_basis" {
-        toml::Value::String(value.to_string())
+        let basis = toml::Value::String(value.to_string());
+        let known = basis.clone().try_into::<tapedeck_slo::TtftBasis>().is_ok();
+        if !known {
+            return Err(wrong("give wire, speech or window"));
+        }
+        basis
     } else if let Ok(whole) = value.parse::<i64>() {
         // A whole number serves where a decimal is wanted too.
         let float = matches!(find(config, key), Some(toml::Value::Float(_)));

@@ -268,6 +268,8 @@ pub(crate) const SENTENCES: &[(&str, &str)] = &[
     ("N* is {} instead of {}", "N* 为 {0}，而对方为 {1}"),
     ("nothing can be recommended: the tiers of {} prove nothing", "无法推荐：{0} 的各档什么也证明不了"),
     // The campaign.
+    ("left out, as asked", "按要求略去"),
+    // As earlier versions said it.
     ("left out, as the config says", "按配置略去"),
     ("left out: the ladder found no N*", "略去：阶梯没有得到 N*"),
     (

@@ -2,6 +2,8 @@
 //!
 //! A rule never blames a cause. It says where to look and which single change would tell more.
 
+use serde::Serialize;
+
 use crate::words::{Said, Word, number, say};
 
 /// What the rules look at: a failing tier beside a calm one. Empty means unknown, and a rule that needs it is silent.
@@ -63,10 +65,21 @@ pub struct Facts {
     pub quality_alarm: Option<bool>,
     /// GPU utilisation, mean, 0..1.
     pub gpu_utilisation: Option<f64>,
+    /// Calls whose connection failed or broke off, by how they ended.
+    pub cut: Vec<(&'static str, u64)>,
+    /// Calls that waited in vain for an answer, by how they ended.
+    pub unanswered: Vec<(&'static str, u64)>,
+    /// Series that still rose when the tier ended: name, rise from its beginning to its end in its own unit.
+    pub rising: Vec<(String, f64)>,
+    /// Most hits of a cache that should not have had any, 0..1: prefix or multimodal, whichever is higher.
+    pub cache_hits: Option<f64>,
+    /// Hits that are too many.
+    pub cache_limit: Option<f64>,
 }
 
 /// A symptom; the first eight are the rows of the usual table, the others are ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Symptom {
     /// Slow at first, then normal.
     ColdStart,
@@ -102,6 +115,14 @@ pub enum Symptom {
     GrowsWithAge,
     /// Words get worse under load.
     WorseWords,
+    /// Connections fail or break off.
+    CutCalls,
+    /// The connection lives, but nothing comes in time.
+    Unanswered,
+    /// The tier was still getting worse when it ended.
+    StillRising,
+    /// Caches answered instead of the engine.
+    CachesAnswer,
 }
 
 /// A symptom that was seen.
@@ -136,6 +157,10 @@ fn finding(symptom: Symptom, seen: Said) -> Finding {
         Symptom::Throttled => (Word::LookThrottle, Word::NextThrottle),
         Symptom::GrowsWithAge => (Word::LookAge, Word::NextAge),
         Symptom::WorseWords => (Word::LookWords, Word::NextWords),
+        Symptom::CutCalls => (Word::LookCut, Word::NextCut),
+        Symptom::Unanswered => (Word::LookUnanswered, Word::NextUnanswered),
+        Symptom::StillRising => (Word::LookRising, Word::NextRising),
+        Symptom::CachesAnswer => (Word::LookCaches, Word::NextCaches),
     };
     Finding { symptom, seen, look: look.said(), next: next.said() }
 }
@@ -214,29 +239,103 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
     if f.quality_alarm == Some(true) {
         see(Symptom::WorseWords, say!(Word::SeenWords));
     }
+    let listed = |calls: &[(&str, u64)]| {
+        calls.iter().map(|(how, n)| format!("{how} {n}")).collect::<Vec<_>>().join(", ")
+    };
+    let sum = |calls: &[(&str, u64)]| calls.iter().map(|(_, n)| n).sum::<u64>();
+    if sum(&f.cut) > 0 {
+        see(Symptom::CutCalls, say!(Word::SeenCut, sum(&f.cut), listed(&f.cut)));
+    }
+    if sum(&f.unanswered) > 0 {
+        see(Symptom::Unanswered, say!(Word::SeenUnanswered, sum(&f.unanswered), listed(&f.unanswered)));
+    }
+    if !f.rising.is_empty() {
+        let rising: Vec<_> =
+            f.rising.iter().map(|(series, rise)| format!("{series} +{}", number(*rise))).collect();
+        see(Symptom::StillRising, say!(Word::SeenRising, rising.join(", ")));
+    }
+    if over(f.cache_hits, f.cache_limit) {
+        let percent = |v: Option<f64>| n(v.map(|v| v * 100.0));
+        see(Symptom::CachesAnswer, say!(Word::SeenCaches, percent(f.cache_hits), percent(f.cache_limit)));
+    }
     all
 }
 
+/// What two runs tell of a change that should have made things faster.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChangeFacts {
+    /// Changed settings: what stood there before and after, as text; empty where a run does not have it.
+    pub changed: Vec<(String, String)>,
+    /// GPUs under the engines of the run before; empty where the run does not tell.
+    pub gpus_before: Option<usize>,
+    /// The same of the run after.
+    pub gpus_after: Option<usize>,
+    /// Whether a figure got worse beyond its intervals.
+    pub slower: bool,
+}
+
 /// What two runs tell that differ in a setting: whether a change that should help made things slower.
+///
+/// Number formats and GPUs are read out of the values of the settings that changed (a model's name, a command line
+/// that `[environment.commands]` recorded, a key of the config), so that a setting that merely has such a word in its
+/// name blames nobody.
 #[must_use]
-pub fn symptoms_of_change(changed_keys: &[String], slower: bool, seen: &Said) -> Vec<Finding> {
-    if !slower {
+pub fn symptoms_of_change(f: &ChangeFacts, seen: &Said) -> Vec<Finding> {
+    if !f.slower {
         return Vec::new();
     }
-    let any = |words: &[&str]| {
-        changed_keys.iter().any(|key| {
-            let key = key.to_lowercase();
-            words.iter().any(|w| key.contains(w))
-        })
-    };
     let mut all = Vec::new();
-    if any(&["quant", "dtype", "precision", "int8", "int4", "fp8", "awq", "gptq"]) {
+    if f.changed.iter().any(|(before, after)| smaller_format(before, after)) {
         all.push(finding(Symptom::QuantisedSlower, seen.clone()));
     }
-    if any(&["tensor_parallel", "pipeline_parallel", "gpus", "num_gpu", "instances", "topology"]) {
+    let counted = f.gpus_before.zip(f.gpus_after).is_some_and(|(before, after)| after > before);
+    if counted || f.changed.iter().any(|(before, after)| parallel(after) > parallel(before)) {
         all.push(finding(Symptom::MoreGpusSlower, seen.clone()));
     }
     all
+}
+
+/// Words and numbers of a text: what stands between anything else.
+fn tokens(text: &str) -> Vec<String> {
+    let parts = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    parts.map(str::to_ascii_lowercase).collect()
+}
+
+/// Bits of the smallest number format that a text names.
+fn smallest_format(text: &str) -> Option<u32> {
+    let bits = |token: &String| match token.as_str() {
+        "fp32" | "float32" | "f32" => Some(32),
+        "bf16" | "bfloat16" | "fp16" | "float16" | "f16" | "half" => Some(16),
+        "fp8" | "float8" | "int8" | "e4m3" | "e5m2" | "w8a8" | "w8a16" => Some(8),
+        "fp4" | "nvfp4" | "mxfp4" | "int4" | "w4a16" | "awq" | "gptq" => Some(4),
+        _ => None,
+    };
+    tokens(text).iter().filter_map(bits).min()
+}
+
+/// Whether the text after names a smaller number format than the one before; a text that names none is taken for 16
+/// bits, as models are published.
+fn smaller_format(before: &str, after: &str) -> bool {
+    smallest_format(after).is_some_and(|after| after < smallest_format(before).unwrap_or(16))
+}
+
+/// GPUs that one engine is spread over, as its command line or config says: tensor x pipeline parallel; 1 where it
+/// does not say.
+fn parallel(text: &str) -> u64 {
+    let tokens = tokens(text);
+    let words: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok()).filter(|n| *n > 0);
+    let mut product = 1_u64;
+    for (at, word) in words.iter().enumerate() {
+        let named = match (*word, words.get(at + 1), words.get(at + 2)) {
+            ("tensor" | "pipeline", Some(&"parallel"), Some(&"size")) => number(at + 3),
+            ("tp" | "pp", Some(&"size"), _) => number(at + 2),
+            ("tp" | "pp", ..) => number(at + 1),
+            _ => None,
+        };
+        product = product.saturating_mul(named.unwrap_or(1));
+    }
+    product
 }
 
 #[cfg(test)]
@@ -275,6 +374,10 @@ mod tests {
             age_lag_s: Some(0.0),
             quality_alarm: Some(false),
             gpu_utilisation: Some(0.9),
+            cut: vec![("closed_early", 0)],
+            unanswered: vec![("mute", 0)],
+            cache_hits: Some(0.004),
+            cache_limit: Some(0.01),
             ..Facts::default()
         }
     }
@@ -287,7 +390,7 @@ mod tests {
 
     #[test]
     fn each_rule_fires_for_its_own_figures_alone() {
-        let cases: [(Symptom, Facts); 15] = [
+        let cases: [(Symptom, Facts); 20] = [
             (Symptom::ColdStart, Facts { cold_ttft_s: Some(1.9), ..calm() }),
             (Symptom::LateFirstText, Facts { ttft_s: Some(1.2), ..calm() }),
             (Symptom::MidStall, Facts { stall_s: Some(6.0), ..calm() }),
@@ -303,11 +406,42 @@ mod tests {
             (Symptom::Uneven, Facts { uneven: Some(2.0), ..calm() }),
             (Symptom::Throttled, Facts { throttle: vec!["sw_thermal".into()], ..calm() }),
             (Symptom::GrowsWithAge, Facts { age_lag_s: Some(0.9), ..calm() }),
+            (Symptom::WorseWords, Facts { quality_alarm: Some(true), ..calm() }),
+            (Symptom::CutCalls, Facts { cut: vec![("closed_early", 2)], ..calm() }),
+            (Symptom::Unanswered, Facts { unanswered: vec![("mute", 1)], ..calm() }),
+            (Symptom::StillRising, Facts { rising: vec![("ttft".into(), 0.4)], ..calm() }),
+            (Symptom::CachesAnswer, Facts { cache_hits: Some(0.3), ..calm() }),
         ];
         for (symptom, facts) in cases {
             assert_eq!(seen(&facts), [symptom], "{facts:?}");
         }
-        assert_eq!(seen(&Facts { quality_alarm: Some(true), ..calm() }), [Symptom::WorseWords]);
+    }
+
+    #[test]
+    fn each_rule_is_silent_just_below_what_it_looks_for() {
+        let quiet: [Facts; 16] = [
+            // Twice as slow, but within a tenth of a second; a tenth more, but not twice as slow.
+            Facts { cold_ttft_s: Some(0.16), warm_ttft_s: Some(0.07), ..calm() },
+            Facts { cold_ttft_s: Some(0.5), warm_ttft_s: Some(0.3), ..calm() },
+            Facts { ttft_s: Some(0.39), ..calm() },
+            Facts { calm_ttft_s: Some(0.8), ttft_s: Some(1.0), ..calm() },
+            Facts { calm_stall_s: Some(0.4), stall_s: Some(0.85), ..calm() },
+            Facts { throughput_per_h: Some(951.0), ..calm() },
+            Facts { final_s: Some(0.69), ..calm() },
+            Facts { rtf: Some(0.5), ..calm() },
+            Facts { kv_pool: Some(0.89), ..calm() },
+            Facts { wake_late_ms: Some(10.0), ..calm() },
+            Facts { connect_s: Some(0.1), ..calm() },
+            Facts { uneven: Some(1.4), ..calm() },
+            Facts { age_lag_s: Some(0.4), ..calm() },
+            Facts { quality_alarm: None, ..calm() },
+            Facts { cache_hits: Some(0.01), ..calm() },
+            // Fewer streams wait less: that is no symptom either.
+            Facts { connect_s: Some(0.001), final_s: Some(0.1), stall_s: Some(1.0), ..calm() },
+        ];
+        for facts in quiet {
+            assert_eq!(seen(&facts), [], "{facts:?}");
+        }
     }
 
     #[test]
@@ -324,16 +458,45 @@ mod tests {
 
     #[test]
     fn changes_that_should_help_and_do_not_are_named() {
-        let change = |keys: &[&str], slower| {
-            let keys: Vec<String> = keys.iter().map(|k| (*k).to_string()).collect();
-            symptoms_of_change(&keys, slower, &Said::same("x"))
-                .into_iter()
-                .map(|f| f.symptom)
-                .collect::<Vec<_>>()
+        let change = |before: &str, after: &str, slower| {
+            let facts = ChangeFacts {
+                changed: vec![(before.into(), after.into())],
+                slower,
+                ..ChangeFacts::default()
+            };
+            symptoms_of_change(&facts, &Said::same("x")).into_iter().map(|f| f.symptom).collect::<Vec<_>>()
         };
-        assert_eq!(change(&["environment.engine.quantization"], true), [Symptom::QuantisedSlower]);
-        assert_eq!(change(&["environment.engine.tensor_parallel_size"], true), [Symptom::MoreGpusSlower]);
-        assert_eq!(change(&["environment.engine.quantization"], false), []);
-        assert_eq!(change(&["load.chunk_ms"], true), []);
+        let quantised = [Symptom::QuantisedSlower];
+        assert_eq!(change("Qwen/Qwen3-ASR-1.7B", "Qwen/Qwen3-ASR-1.7B-FP8", true), quantised);
+        assert_eq!(change("vllm serve m", "vllm serve m --quantization awq", true), quantised);
+        assert_eq!(change("--kv-cache-dtype auto", "--kv-cache-dtype fp8_e5m2", true), quantised);
+        assert_eq!(change("bfloat16", "int8", true), quantised);
+        assert_eq!(change("fp8", "int4", true), quantised);
+        let more = [Symptom::MoreGpusSlower];
+        assert_eq!(change("vllm serve m", "vllm serve m --tensor-parallel-size 2", true), more);
+        assert_eq!(change("tensor_parallel_size=2", "tensor_parallel_size=4", true), more);
+        assert_eq!(change("-tp 2", "-tp 2 -pp 2", true), more);
+        // The other way round, the same format, another word with a similar name, and faster: nobody is blamed.
+        for (before, after) in [
+            ("int8", "bfloat16"),
+            ("fp16", "bf16"),
+            ("Qwen3-ASR", "Qwen3-ASR-2"),
+            ("--tensor-parallel-size 4", "--tensor-parallel-size 2"),
+            ("quantization", "topology"),
+            ("ws://gpu1:8000", "ws://gpu2:8000"),
+        ] {
+            assert_eq!(change(before, after, true), [], "{before} -> {after}");
+        }
+        assert_eq!(change("bfloat16", "int8", false), []);
+        let counted = |before, after| {
+            let facts = ChangeFacts {
+                gpus_before: before,
+                gpus_after: after,
+                slower: true,
+                ..ChangeFacts::default()
+            };
+            symptoms_of_change(&facts, &Said::same("x")).len()
+        };
+        assert_eq!([counted(Some(1), Some(2)), counted(Some(2), Some(1)), counted(None, Some(2))], [1, 0, 0]);
     }
 }

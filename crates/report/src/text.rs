@@ -1,10 +1,14 @@
 //! What the command line prints.
 
+use tapedeck_slo::Estimate;
+
 use crate::answer::{Answer, n_star_line, published};
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
 use crate::doubt::Weight;
+use crate::html::verdict_name;
 use crate::read::Run;
+use crate::symptoms::Finding;
 use crate::words::{Lang, Said, Word, number, say};
 
 /// The answer in a few lines.
@@ -49,16 +53,23 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
     lines
 }
 
-/// Every failing tier, looked into.
+/// Every tier that does not pass, looked into.
 #[must_use]
-pub fn diagnosis(all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
+pub fn diagnosis(run: &Run, all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
-    if all.is_empty() {
+    // Figures of a run that may have been changed are looked into all the same, but not without a word.
+    for doubt in run.doubts.iter().filter(|d| d.weight == Weight::Withhold) {
+        lines.push(doubt.said.text(lang).to_string());
+    }
+    if run.steps.is_empty() {
+        lines.push(Word::DiagnosisNoSteps.template(lang).to_string());
+    } else if all.is_empty() {
         lines.push(Word::DiagnosisNone.template(lang).to_string());
     }
     for d in all {
         let mut put = |indent: &str, said: Said| lines.push(format!("{indent}{}", said.text(lang)));
-        put("", say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str()));
+        let verdict = verdict_name(d.step.report.verdict);
+        put("", say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str(), verdict));
         match d.grew {
             Some(part) => put("  ", say!(Word::GrewMost, part_name(part))),
             None => put("  ", say!(Word::NothingGrew)),
@@ -75,17 +86,34 @@ pub fn diagnosis(all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
         for said in &d.counters {
             put("  ", said.clone());
         }
-        for finding in &d.findings {
-            let pair = |word: Word, said: &Said| Said {
-                en: format!("{}: {}", word.template(Lang::En), said.en),
-                zh: format!("{}：{}", word.template(Lang::Zh), said.zh),
-            };
-            put("  * ", pair(Word::Seen, &finding.seen));
-            put("    ", pair(Word::TakeApart, &finding.look));
-            put("    ", pair(Word::NextExperiment, &finding.next));
+        if d.findings.is_empty() {
+            put("  ", say!(Word::NoSymptom));
         }
+        d.findings.iter().flat_map(told).for_each(|(indent, said)| put(indent, said));
     }
     lines
+}
+
+/// A symptom in three lines: what was seen, what to take apart, what to try.
+fn told(finding: &Finding) -> [(&'static str, Said); 3] {
+    let pair = |word: Word, said: &Said| Said {
+        en: format!("{}: {}", word.template(Lang::En), said.en),
+        zh: format!("{}：{}", word.template(Lang::Zh), said.zh),
+    };
+    [
+        ("  * ", pair(Word::Seen, &finding.seen)),
+        ("    ", pair(Word::TakeApart, &finding.look)),
+        ("    ", pair(Word::NextExperiment, &finding.next)),
+    ]
+}
+
+/// `0.48 [0.45, 0.53]`: a figure with its interval, where it has one.
+fn estimate(e: &Estimate) -> String {
+    let bound = |b: Option<f64>| b.map_or_else(|| "?".to_string(), number);
+    match (e.low, e.high) {
+        (None, None) => number(e.value),
+        (low, high) => format!("{} [{}, {}]", number(e.value), bound(low), bound(high)),
+    }
 }
 
 /// Two runs compared.
@@ -105,11 +133,7 @@ pub fn comparison(c: &Comparison, lang: Lang) -> Vec<String> {
     } else {
         put("", say!(Word::SettingsDiffer));
         for change in &c.changes {
-            let show = |v: &Option<String>| v.clone().unwrap_or_else(|| "-".into());
-            put(
-                "  ",
-                Said::same(format!("{}: {} -> {}", change.key, show(&change.before), show(&change.after))),
-            );
+            put("  ", Said::same(change.to_string()));
         }
     }
     if let [Some(a), Some(b)] = &c.n_star {
@@ -120,7 +144,7 @@ pub fn comparison(c: &Comparison, lang: Lang) -> Vec<String> {
         put("", say!(Word::FiguresDiffer));
         for d in &moved {
             let way = if d.direction == Direction::Worse { Word::Worse } else { Word::Better };
-            let (before, after) = (number(d.before.value), number(d.after.value));
+            let (before, after) = (estimate(&d.before), estimate(&d.after));
             put("  ", say!(Word::FigureLine, d.step.as_str(), d.figure, before, after, way));
         }
     }
@@ -128,8 +152,6 @@ pub fn comparison(c: &Comparison, lang: Lang) -> Vec<String> {
         put("", say!(Word::FiguresSame, c.differences.len() - moved.len()));
     }
     put("", c.attribution.clone());
-    for finding in &c.findings {
-        put("  ", finding.next.clone());
-    }
+    c.findings.iter().flat_map(told).for_each(|(indent, said)| put(indent, said));
     lines
 }

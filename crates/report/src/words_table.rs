@@ -166,8 +166,8 @@ words! {
     MarkWell: "well again", "恢复健康";
 
     // Diagnosis.
-    Diagnosis: "Diagnosis of failing tiers", "未通过档的诊断";
-    DiagnosisOf: "{0}, held against {1}", "{0}，对照 {1}";
+    Diagnosis: "Diagnosis of tiers that do not pass", "未通过档的诊断";
+    DiagnosisOf: "{0} ({2}), held against {1}", "{0}（{2}），对照 {1}";
     GrewMost: "The wait grew most in: {0}.", "等待增长最多的一段：{0}。";
     NothingGrew: "No part of the wait that is known grew by 10 ms or more.", "已知各段等待的增长都不到 10 ms。";
     HeadPart: "Part of the wait,\u{a0}s", "等待的哪一段，秒";
@@ -249,6 +249,18 @@ words! {
     SeenWords: "Words get worse under load, beyond the limit.", "负载下错误率变差，超过上限。";
     LookWords: "Dropped audio, truncated segments, fallbacks of a busy engine.", "丢音频、截断的分段、引擎繁忙时的降级。";
     NextWords: "Play the labelled tape alone and at this load, and compare the texts call by call.", "单路与本负载各播一遍标注带，逐通比较文本。";
+    SeenCut: "{0} connections failed or broke off: {1}.", "{0} 通的连接失败或中断：{1}。";
+    LookCut: "An instance that died or restarted, limits and time-outs of balancer and gateway, open files.", "实例退出或重启、负载均衡器与网关的连接上限和超时、打开文件数。";
+    NextCut: "Look up instance and second of each in calls.csv beside events.jsonl, then play the tier straight to one instance, past the balancer.", "在 calls.csv 与 events.jsonl 中查出每通的实例与时刻，再绕过负载均衡器直连一个实例跑这一档。";
+    SeenUnanswered: "{0} calls waited in vain while the connection lived: {1}.", "{0} 通连接尚在却等不到答复：{1}。";
+    LookUnanswered: "A session that hangs inside the engine, a queue longer than the time-outs, a proxy that holds answers back.", "引擎内挂起的会话、比超时还长的队列、扣住答复的代理。";
+    NextUnanswered: "Play the same calls on one stream: if they are answered there, load decides, else content or protocol.", "单路播放同样的通话：若有答复，则由负载决定，否则是内容或协议。";
+    SeenRising: "Still getting worse when the tier ended: {0} from its beginning to its end.", "到本档结束仍在变差：从头到尾 {0}。";
+    LookRising: "A queue that grows because more work comes than is done; memory or context that is never given back; heat.", "来活多于做活而增长的队列；不归还的内存或上下文；温度。";
+    NextRising: "Play this tier alone with three times the loops: if the figures level off it was warming up, if they go on rising it is overloaded.", "单独跑这一档，圈数加到三倍：若数字走平则是预热，若继续上升就是过载。";
+    SeenCaches: "A cache had {0} % hits, {1} % are allowed: part of the work was not done.", "缓存命中 {0} %，上限 {1} %：有一部分活没有真做。";
+    LookCaches: "Prefix, multimodal and encoder caches, which know content that was played before.", "前缀、多模态与编码器缓存认得播放过的内容。";
+    NextCaches: "Turn the caches off, or set load.unique_per_session, and play the tier again.", "关掉缓存，或打开 load.unique_per_session，再跑这一档。";
 
     // Limits by name.
     LimitPreemption: "preemption", "抢占";
@@ -266,8 +278,16 @@ words! {
     RefuseLimits: "They were judged by different limits: rescore one of them first.", "判定上限不同：先对其中一次重新评分。";
     RefuseLimitsUnknown: "The limits of one run cannot be read.", "有一次运行的上限读不到。";
     RefuseDamaged: "{0} is damaged or was changed.", "{0} 已损坏或被改动。";
+    MergedFrom: "Not measured in one go: merged from {0}.", "不是一次测成：由 {0} 合并而来。";
+    RescoredWith: "Scored and judged anew from the traces of {0}, with {1}; what was decided on the day stands there.", "由 {0} 的原始轨迹重新评分与判定，改动：{1}；当时的判定见原运行。";
+    RescoredAsItWas: "Scored and judged anew from the traces of {0}, with the same settings.", "由 {0} 的原始轨迹按原设置重新评分与判定。";
+    RefuseNoSteps: "{0} has no step that was judged.", "{0} 没有判定过的步骤。";
+    RefuseSetting: "{0}: {1} / {2}", "{0}：{1} / {2}";
+    RefuseInstances: "They measured other instances: {0} / {1}.", "被测实例不同：{0} / {1}。";
+    RefuseTwice: "They are the same run.", "它们是同一次运行。";
     AttributionRefused: "Nothing may be said about a difference.", "对差异不能作任何结论。";
     NothingCommon: "They have no tier in common: there is nothing to compare.", "没有共同的档位：无从比较。";
+    NStarOpen: "No figure differs beyond its intervals, but whether N* fell is left open: one of the ladders does not bound it.", "没有数字的差异超出区间，但 N* 是否下降无法判断：其中一个阶梯没有界定它。";
     NothingMoved: "No figure differs beyond its intervals.", "没有数字的差异超出区间。";
     NothingChanged: "No recorded setting differs, yet figures do: chance, or something that is not recorded.", "记录的设置都相同，数字却不同：偶然，或有未记录的因素。";
     OneChanged: "One recorded setting differs: {0}. The difference may be put down to it, as far as everything that matters is recorded.", "只有一项记录的设置不同：{0}。若要紧的都已记录，差异可归因于它。";
@@ -283,7 +303,8 @@ words! {
     FiguresSame: "{0} figures at common tiers agree within their intervals.", "共同档位上有 {0} 个数字在区间内一致。";
     NStarLine: "N*: {0} -> {1}", "N*：{0} -> {1}";
     NotComparable: "These runs must not be compared:", "这两次运行不能比较：";
-    DiagnosisNone: "Nothing to diagnose: no tier failed.", "无需诊断：没有一档未通过。";
+    DiagnosisNone: "Nothing to diagnose: every tier passes.", "无需诊断：每一档都通过。";
+    DiagnosisNoSteps: "Nothing can be diagnosed: this run has no step that was judged.", "无法诊断：本次运行没有判定过的步骤。";
 
     // The campaign.
     Campaign: "The whole plan", "整个计划";

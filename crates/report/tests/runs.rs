@@ -250,7 +250,7 @@ fn a_whole_run_is_read_without_doubt_and_says_its_answer_in_both_languages() {
         );
         insta::assert_snapshot!(
             format!("diagnosis-{}", lang.tag()),
-            text::diagnosis(&diagnose(&run), lang).join("\n")
+            text::diagnosis(&run, &diagnose(&run), lang).join("\n")
         );
     }
     let [en, zh] = Lang::ALL.map(|lang| write_html(&run, &answer, lang, false));
@@ -586,10 +586,14 @@ fn rows_of_two_days_merge_and_what_must_not_be_mixed_is_refused() {
     let monday = Run::read(&make(tmp.path(), &USUAL)).unwrap();
     let tuesday = Run::read(&make(tmp.path(), &Made { id: "tuesday", ..USUAL })).unwrap();
     let out = tmp.path().join("both");
-    assert_eq!(merge(&[monday, tuesday], &out).unwrap(), 4);
+    let merged = merge(&[monday, tuesday], &out).unwrap();
+    assert_eq!((merged.tiers, merged.changes.len()), (4, 0));
     let both = Run::read(&out).unwrap();
     assert_eq!((both.ladder().len(), n_star(&both)), (4, Some(3)));
-    assert_eq!(both.doubts, []);
+    assert_eq!(
+        both.doubts.iter().map(|d| d.said.en.as_str()).collect::<Vec<_>>(),
+        ["Not measured in one go: merged from made, tuesday."]
+    );
     assert!(both.steps.iter().all(|s| s.calls_agree && s.series.samples == 60));
     for made in [
         Made { id: "real", simulated: false, ..USUAL },

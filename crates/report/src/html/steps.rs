@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::Writer;
+use super::{Writer, verdict_name};
 use crate::diagnose::{Diagnosis, diagnose, part_name};
 use crate::plots::{self, Named};
 use crate::read::{Step, recorded};
@@ -112,7 +112,7 @@ impl Writer<'_> {
         let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), fixed);
         html! {
             article {
-                h3 { (self.s(&say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str()))) }
+                h3 { (self.s(&say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str(), verdict_name(d.step.report.verdict)))) }
                 p {
                     @match &grew {
                         Some(part) => strong { (self.s(&say!(Word::GrewMost, part.clone()))) },
