@@ -80,7 +80,8 @@ pub fn completions(shell: ForShell, out: &mut impl Write) -> std::io::Result<()>
 pub fn manual(folder: &Path) -> std::io::Result<Vec<String>> {
     std::fs::create_dir_all(folder)?;
     let mut names = Vec::new();
-    for mut command in all() {
+    for command in all() {
+        let mut command = command.disable_help_subcommand(true);
         // Subcommands learn their whole names and the flags that they share.
         command.build();
         pages(folder, &command, &mut names)?;
@@ -90,14 +91,68 @@ pub fn manual(folder: &Path) -> std::io::Result<Vec<String>> {
 
 fn pages(folder: &Path, command: &Command, names: &mut Vec<String>) -> std::io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_string();
-    let page = clap_mangen::Man::new(command.clone());
-    let mut text = Vec::new();
-    page.render(&mut text)?;
     let file = format!("{name}.1");
-    std::fs::write(folder.join(&file), text)?;
+    std::fs::write(folder.join(&file), page(&name, command)?)?;
     names.push(file);
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+    for sub in command.get_subcommands() {
         pages(folder, sub, names)?;
     }
     Ok(())
+}
+
+/// One page. Examples and exit codes, which a help text carries at its end, get the sections where a reader of manual
+/// pages looks for them.
+fn page(name: &str, command: &Command) -> std::io::Result<String> {
+    let page = clap_mangen::Man::new(command.clone())
+        .title(name)
+        .date(jiff::Timestamp::now().strftime("%Y-%m-%d").to_string())
+        .source(format!("Tapedeck {}", env!("CARGO_PKG_VERSION")))
+        .manual("Tapedeck");
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(&mut text)?;
+    }
+    let mut text = spaced(&String::from_utf8_lossy(&text));
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let (examples, codes) = help.split_once("Exit codes:").unwrap_or((&help, ""));
+    let (before, examples) = examples.split_once("Examples:").unwrap_or((examples, ""));
+    for (heading, body) in [("NOTES", before), ("EXAMPLES", examples), ("\"EXIT STATUS\"", codes)] {
+        if !body.trim().is_empty() {
+            text.push_str(&format!(".SH {heading}\n"));
+            let filled = body.lines().count() == 1;
+            text.push_str(if filled { "" } else { ".nf\n" });
+            body.trim_matches('\n')
+                .lines()
+                .for_each(|line| text.push_str(&format!("{}\n", plain(line.trim_start()))));
+            text.push_str(if filled { "" } else { ".fi\n" });
+        }
+    }
+    Ok(text)
+}
+
+/// A line of text as the formatter takes it literally.
+fn plain(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    // A dot at the beginning would be a request.
+    if line.starts_with('.') { format!("\\&{line}") } else { line }
+}
+
+/// Without line breaks beside blank lines, where they do nothing but raise warnings.
+fn spaced(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut kept: Vec<&str> = Vec::with_capacity(lines.len());
+    for (at, line) in lines.iter().enumerate() {
+        let beside = |line: Option<&&str>| line.is_some_and(|l| l.is_empty() || l.starts_with(".sp"));
+        let before = at.checked_sub(1).and_then(|at| lines.get(at));
+        if *line == ".br" && (beside(before) || beside(lines.get(at + 1))) {
+            continue;
+        }
+        kept.push(line);
+    }
+    kept.join("\n") + "\n"
 }

@@ -52,7 +52,7 @@ pub struct Common {
     #[arg(long, value_name = "LIMIT")]
     pub fail: Vec<Demand>,
     /// Show Prometheus what the client measures, at http://ADDR/metrics; port 0 takes a free one and tells it
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
     /// Print the answer only
     #[arg(long)]
@@ -293,6 +293,24 @@ impl NStarFlag {
             given => Ok(given.map(|streams| NStar::new(streams, "--n-star"))),
         }
     }
+}
+
+/// An address to serve at.
+///
+/// # Errors
+/// What is wrong, and how one looks.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "give ADDRESS:PORT with a numeric address, e.g. 127.0.0.1:9464 or [::1]:9464".to_string()
+    })
+}
+
+/// One of the numbers of a list.
+///
+/// # Errors
+/// What is wrong, and how a list looks.
+pub fn streams(text: &str) -> Result<u32, String> {
+    text.trim().parse().map_err(|_| "give whole numbers with commas between them, e.g. 3,6,12".to_string())
 }
 
 /// Prints a failure on standard error and turns the result into the process's exit code.

@@ -1,6 +1,7 @@
 //! What a case shows on a terminal, in a log file or to another program.
 
 mod paint;
+pub(crate) mod terminal;
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use tapedeck_slo::{Finding, Limit, LimitResult, Limits, Spread, TierReport, Verd
 
 use crate::common::Failure;
 use crate::expose::Exposed;
+use terminal::NoEcho;
 
 /// How progress is shown.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct Console {
     out: Mutex<Vec<u8>>,
     exposed: Option<Exposed>,
     seen: Mutex<Seen>,
+    /// While something is drawn on a terminal.
+    no_echo: Mutex<Option<NoEcho>>,
 }
 
 /// What is remembered of what was shown.
@@ -66,7 +70,7 @@ impl Console {
             _ if std::io::stderr().is_terminal() => {
                 // Not drawn before there is a step to draw: a campaign has a screen of its own.
                 let bar = ProgressBar::hidden();
-                let template = "{spinner} {prefix} [{bar:12}] {eta:>4} left  {wide_msg}";
+                let template = "{spinner} {prefix} [{bar:12}] {wide_msg}";
                 if let Ok(style) = ProgressStyle::with_template(template) {
                     bar.set_style(style.progress_chars("=> "));
                 }
@@ -74,12 +78,15 @@ impl Console {
             }
             _ => Show::Table(ProgressBar::hidden()),
         };
+        let terminal = std::io::stderr().is_terminal();
+        let drawn = terminal && matches!(show, Show::Table(_));
         Self {
             show,
-            terminal: std::io::stderr().is_terminal(),
+            terminal,
             out: Mutex::default(),
             exposed: None,
             seen: Mutex::default(),
+            no_echo: Mutex::new(drawn.then(NoEcho::begin)),
         }
     }
 
@@ -204,6 +211,7 @@ impl Console {
         if let Show::Table(bar) = &self.show {
             bar.finish_and_clear();
         }
+        drop(self.no_echo.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Shows it as the user asked for it.
@@ -263,13 +271,12 @@ impl Console {
                 bar.reset();
                 bar.set_prefix((*step).to_string());
                 bar.set_length(tenths(*expected_s));
-                bar.set_message(format!("{streams} streams, {counted_calls} calls will count"));
+                let s = if *streams == 1 { "" } else { "s" };
+                let what = format!("{streams} stream{s}, {counted_calls} calls will count, about {about}");
                 if bar.is_hidden() {
-                    let _ = writeln!(
-                        std::io::stderr().lock(),
-                        "{step}: {streams} streams, {counted_calls} calls will count, about {about}"
-                    );
+                    let _ = writeln!(std::io::stderr().lock(), "{step}: {what}");
                 }
+                bar.set_message(what);
             }
             Progress::Phase { .. } => {
                 let phase = self.seen().phase;
@@ -292,11 +299,15 @@ impl Console {
         let elapsed_s = at_s - seen.begun_s;
         bar.set_position(tenths(elapsed_s).min(bar.length().unwrap_or(0)));
         let phase = seen.phase.map_or_else(String::new, |phase| format!("{phase}  "));
-        bar.set_message(format!("{phase}{figures}"));
+        // A rehearsal's clock runs ahead: what is left of it tells nobody how long to wait.
+        let left = match seen.paused {
+            true => String::new(),
+            false => format!("about {} left  ", span(seen.expected_s - elapsed_s)),
+        };
+        bar.set_message(format!("{left}{phase}{figures}"));
         if bar.is_hidden() && !seen.paused && at_s >= seen.due_s {
             seen.due_s = at_s + between_lines_s(seen.expected_s);
-            let left = span(seen.expected_s - elapsed_s);
-            let _ = writeln!(std::io::stderr().lock(), "{step}: about {left} left  {phase}{figures}");
+            let _ = writeln!(std::io::stderr().lock(), "{step}: {left}{phase}{figures}");
         }
     }
 }

@@ -36,7 +36,7 @@ use crate::signals::interrupt;
 pub struct Cli {
     /// Address of the first instance (the others take the next ports; with port 0 any free ones), or of the
     /// balancer with --balance
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = crate::common::address)]
     pub listen: SocketAddr,
     /// Instances in this process
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -48,7 +48,7 @@ pub struct Cli {
     #[arg(long, value_name = "NAME", default_value = "inst")]
     pub name: String,
     /// Also balance connections over the instances, fewest calls first, at this address
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = crate::common::address)]
     pub balancer: Option<SocketAddr>,
     /// Run no instance but a balancer in front of these addresses
     #[arg(long, value_name = "ADDR,ADDR", value_delimiter = ',', conflicts_with_all = ["balancer", "params", "tape", "mischief"])]

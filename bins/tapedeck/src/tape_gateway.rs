@@ -45,7 +45,7 @@ pub struct Cli {
     #[arg(long, value_name = "URL,URL", value_delimiter = ',', required = true)]
     pub upstream: Vec<String>,
     /// Address for callers; port 0 takes any free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = crate::common::address)]
     pub listen: SocketAddr,
     /// How speech becomes text
     #[arg(long, value_enum, default_value_t = How::Realtime)]

@@ -54,7 +54,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 #[command(name = "tape-gpu-exporter", version, after_help = EXAMPLES)]
 pub struct Cli {
     /// Address to serve at; port 0 takes any free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9400")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9400", value_parser = crate::common::address)]
     pub listen: SocketAddr,
     /// How long the driver may take for one reading, seconds
     #[arg(long, value_name = "S", default_value_t = 3.0)]

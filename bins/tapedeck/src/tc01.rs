@@ -89,7 +89,7 @@ fn few(few: Option<Few>) -> String {
 
 fn floor_line(floor: &Floor, basis: TtftBasis) -> String {
     let Floor { basis: anchor, p95_s, max_s, n, reachable } = floor;
-    let verdict = if *reachable { "can be met" } else { "can not be met, whoever serves it" };
+    let verdict = if *reachable { "can be met" } else { "cannot be met, whoever serves it" };
     let chosen = if *anchor == basis { " <- slo.ttft_basis" } else { "" };
     format!(
         "TTFT floor from `{}`: p95 {p95_s:.3} s, max {max_s:.3} s over {n} calls; the limit {verdict}{chosen}",

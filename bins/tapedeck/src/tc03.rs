@@ -22,7 +22,7 @@ use crate::console::{Console, go_on};
 )]
 pub struct Cli {
     /// Concurrent streams of each tier, ascending [default: 3,6,12,18,24,30,36,48,60,75,90]
-    #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
+    #[arg(long, value_delimiter = ',', value_name = "N,N,...", value_parser = crate::common::streams)]
     pub tiers: Option<Vec<u32>>,
     /// One tier of so many streams, and no refinement
     #[arg(long, value_name = "N", conflicts_with = "tiers")]

@@ -57,7 +57,9 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         "figure          first    again   change  drift".into(),
     ];
     for f in &answer.repeatability.figures {
-        let change = f.change.map_or_else(|| "-".to_string(), |c| format!("{:+.1} %", c * 100.0));
+        // Rounded first: what rounds to nothing has no sign.
+        let percent = |c: f64| format!("{:+.1} %", (c * 1000.0).round() / 10.0 + 0.0);
+        let change = f.change.map_or_else(|| "-".to_string(), percent);
         let drift = match f.drift {
             Some(true) => "yes",
             Some(false) => "no",

@@ -269,6 +269,32 @@ fn every_command_that_is_named_exists() {
 }
 
 #[test]
+fn both_readmes_show_the_same_commands_tables_and_pages() {
+    let [en, zh] = ["README.md", "README.zh.md"].map(|name| read(&root().join(name)));
+    // A comment at the end of a line is the only thing in a block that a language changes.
+    let code = |page: &Page| -> Vec<(String, Vec<String>)> {
+        let bare = |line: &String| {
+            line.split_once(" #").map_or(line.as_str(), |(code, _)| code).trim_end().to_string()
+        };
+        page.blocks
+            .iter()
+            .map(|(language, lines)| (language.clone(), lines.iter().map(bare).collect()))
+            .collect()
+    };
+    assert_eq!(code(&en), code(&zh));
+    let pages = |page: &Page| -> BTreeSet<String> {
+        let all = page.text.iter().flat_map(|line| links(line));
+        all.filter(|target| !target.starts_with("README")).collect()
+    };
+    assert_eq!(pages(&en), pages(&zh));
+    let shape = |page: &Page| {
+        let starts = |mark: &str| page.text.iter().filter(|line| line.starts_with(mark)).count();
+        (starts("## "), starts("|"))
+    };
+    assert_eq!(shape(&en), shape(&zh), "headings and rows of tables");
+}
+
+#[test]
 fn the_checks_themselves_find_what_is_wrong() {
     assert_eq!(links("see [a](b.md#c) and `[no](link)` and [d](e)"), ["b.md#c", "e"]);
     assert_eq!(

@@ -39,6 +39,26 @@ fn every_help_has_examples_and_exit_codes() {
     }
 }
 
+/// The help of a command and then of its subcommands, as printed 100 columns wide.
+fn helps(command: &clap::Command, out: &mut String) {
+    out.push_str(&format!("$ {} --help\n", command.get_bin_name().unwrap_or(command.get_name())));
+    out.push_str(&command.clone().render_long_help().to_string());
+    out.push('\n');
+    command.get_subcommands().filter(|sub| sub.get_name() != "help").for_each(|sub| helps(sub, out));
+}
+
+/// After a change that is meant: `INSTA_UPDATE=always cargo test -p tapedeck --test help`, then read the difference.
+#[test]
+fn helps_are_as_they_were_read() {
+    for command in commands::all() {
+        let mut command = command.term_width(100);
+        command.build();
+        let mut text = String::new();
+        helps(&command, &mut text);
+        insta::assert_snapshot!(format!("of_{}", command.get_name()), text);
+    }
+}
+
 /// Every flag of a command and its subcommands with what it takes.
 fn flags(command: &clap::Command, all: &mut BTreeMap<String, BTreeMap<String, Vec<String>>>) {
     for arg in command.get_arguments() {
@@ -80,6 +100,41 @@ fn a_flag_takes_the_same_everywhere() {
             "--{flag}: {takes:?}"
         );
     }
+}
+
+#[test]
+fn every_case_and_the_report_take_limits_and_refuse_what_they_do_not_know() {
+    let mut judging = 0;
+    for command in commands::all() {
+        let name = command.get_name().to_string();
+        let case = name.starts_with("tc0") || name == "campaign";
+        if !command.get_arguments().any(|arg| arg.get_long() == Some("fail")) {
+            assert!(!case && name != "tape-report", "{name} takes no limits");
+            continue;
+        }
+        judging += 1;
+        // What a command wants besides.
+        let besides: &[&str] = match name.as_str() {
+            "tape-report" => &["results/a"],
+            "tape-arrivals" => &["--rate", "100"],
+            _ => &[],
+        };
+        let with = |limit: &'static str| {
+            let words = [&[name.as_str(), "--fail", limit][..], besides].concat();
+            command.clone().try_get_matches_from(words).map_err(|e| e.to_string())
+        };
+        with("final_s:p95<=2 by instance").unwrap();
+        for (limit, near) in [
+            ("finals:p95<=2", "did you mean `final_s`?"),
+            ("final_s:pp95<=2", "did you mean `p95`?"),
+            ("final_s:p95<=2 by instanc", "did you mean `instance`?"),
+            ("final_s:p95<=2s", "write the bare number"),
+        ] {
+            let refused = with(limit).unwrap_err();
+            assert!(refused.contains(near), "{name} --fail {limit}: {refused}");
+        }
+    }
+    assert_eq!(judging, 12, "nine cases with tc03b, the campaign, arrivals, the report");
 }
 
 #[test]
@@ -129,6 +184,32 @@ fn zsh_accepts_the_file_where_it_is_installed() {
 }
 
 #[test]
+fn fish_accepts_the_file_and_completes_flags_and_subcommands() {
+    let script = "source $argv[2]; complete -C 'tc03 --unti'; complete -C 'tape-report comp'";
+    if let Some(said) = in_shell("fish", "fish", script) {
+        let words: Vec<&str> = said.lines().filter_map(|line| line.split('\t').next()).collect();
+        assert_eq!(words, ["--until-sure", "compare"], "{said}");
+    }
+}
+
+#[test]
+fn manual_pages_raise_no_warning() {
+    let tmp = tempfile::tempdir().unwrap();
+    let pages = commands::manual(tmp.path()).unwrap();
+    let mut checked = 0;
+    for page in pages {
+        let mut lint = std::process::Command::new("mandoc");
+        let Ok(out) = lint.args(["-T", "lint", "-W", "warning"]).arg(tmp.path().join(&page)).output() else {
+            return;
+        };
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success() && said.is_empty(), "{page}: {said}");
+        checked += 1;
+    }
+    assert!(checked > 20);
+}
+
+#[test]
 fn every_command_and_subcommand_has_a_manual_page() {
     let tmp = tempfile::tempdir().unwrap();
     let pages = commands::manual(tmp.path()).unwrap();
@@ -140,7 +221,9 @@ fn every_command_and_subcommand_has_a_manual_page() {
     }
     let page = std::fs::read_to_string(tmp.path().join("tc03.1")).unwrap();
     assert!(page.contains(".TH tc03 1") && page.contains("\\-\\-fail"), "{page}");
-    assert!(page.contains("Exit codes"), "{page}");
+    for section in [".SH EXAMPLES", ".SH \"EXIT STATUS\"", ".SH OPTIONS"] {
+        assert!(page.contains(section), "{section}: {page}");
+    }
 }
 
 /// Output of a command on a terminal of its own, by `script`; nothing where there is no such program.

@@ -87,7 +87,7 @@ fn verify_names_the_changed_byte_s_file() {
     let (code, out, _) = tapectl(dir.path(), &["verify", shown(&tape), shown(&pool)]);
     assert!(code == 1 && out.contains("call-00086.wav"), "{out}");
     let (code, _, err) = tapectl(dir.path(), &["verify", shown(&tape), "nowhere"]);
-    assert!(code == 3 && err.contains("nowhere"), "{code} {err}");
+    assert!(code == 2 && err.contains("nowhere: not a folder; give the folder"), "{code} {err}");
     std::fs::write(dir.path().join("x.json"), "{}").unwrap();
     let (code, _, err) = tapectl(dir.path(), &["verify", "x.json", shown(&pool)]);
     assert!(code == 2 && err.contains("x.json") && err.contains("tapectl freeze"), "{code} {err}");

@@ -8,7 +8,7 @@ use tapedeck_audio::Channel;
 
 use crate::commands::ForShell;
 
-/// Makes tapes out of pools of call recordings, and tells whether they are still what they were.
+/// Make tapes out of pools of call recordings, and tell whether they are still what they were.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "tapectl", version, after_help = HELP)]
 pub struct Args {

@@ -95,7 +95,8 @@ fn line(report: &FileReport) -> serde_json::Value {
 
 fn summary(args: &Scan, pool: &Pool, reports: &[FileReport], out: &mut impl Write) -> Result<(), Error> {
     let usable: Vec<&FileReport> = reports.iter().filter(|r| r.ok).collect();
-    let hours = usable.iter().filter_map(|r| r.duration_s).sum::<f64>() / 3600.0;
+    // The sum of nothing is -0.
+    let hours = usable.iter().filter_map(|r| r.duration_s).sum::<f64>() / 3600.0 + 0.0;
     writeln!(
         out,
         "{}: {} recordings, {} usable ({hours:.2} h), {} refused, {} other files not looked at",
