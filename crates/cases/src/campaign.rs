@@ -287,7 +287,7 @@ impl Campaign<'_> {
     async fn part(&mut self, part: Part) -> Result<bool, CaseError> {
         let from_s = self.world.now_s();
         let outcome = if self.world.config.campaign.skip.contains(&part) {
-            Err(CaseError::Control { what: "left out, as the config says".into() })
+            Err(CaseError::Control { what: "left out, as asked".into() })
         } else if part.needs_n_star() && self.answer.n_star.is_none() {
             Err(CaseError::Control { what: "left out: the ladder found no N*".into() })
         } else {

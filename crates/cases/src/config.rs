@@ -13,7 +13,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tapedeck_fleet::{Commands, Instance};
 use tapedeck_metrics::EngineKind;
-use tapedeck_protocol::{Dialect, registry::dialect};
+use tapedeck_protocol::Dialect;
+use tapedeck_protocol::registry::{DialectError, dialect};
 use tapedeck_sizing::SizingPlan;
 use tapedeck_slo::Limits;
 use tapedeck_transport::Secret;
@@ -21,7 +22,7 @@ use tapedeck_transport::Secret;
 use crate::campaign::CampaignConfig;
 use crate::control::BalancerConfig;
 use crate::environment::EnvironmentConfig;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, nearest_of};
 use crate::gpu::GpuConfig;
 use crate::sections::{FootprintConfig, LongCallsConfig, QualityConfig, RepeatConfig, SingleConfig};
 use crate::tc05::SoakConfig;
@@ -400,13 +401,39 @@ impl Config {
     pub fn dialect(&self) -> Result<Arc<dyn Dialect>, ConfigError> {
         let bad = |why: String| ConfigError::Value { key: "server.options".into(), why };
         let options = serde_json::to_value(&self.server.options).map_err(|e| bad(e.to_string()))?;
-        dialect(&self.server.dialect, options).map_err(|e| bad(e.to_string()))
+        dialect(&self.server.dialect, options).map_err(|e| match &e {
+            DialectError::Unknown { name, known } => {
+                let near = nearest_of(name, known.split(", "));
+                let hint = near.map(|near| format!(": did you mean \"{near}\"?")).unwrap_or_default();
+                ConfigError::Value { key: "server.dialect".into(), why: format!("{e}{hint}") }
+            }
+            DialectError::Settings { .. } => bad(e.to_string()),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_dialect_is_refused_with_the_nearest() {
+        let mut config = Config::default();
+        config.server.dialect = "pcmjson".into();
+        let message = config.dialect().err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(
+            message.starts_with("config key server.dialect: there is no dialect \"pcmjson\""),
+            "{message}"
+        );
+        assert!(message.ends_with("did you mean \"pcm-json\"?"), "{message}");
+    }
+
+    #[test]
+    fn a_value_with_a_unit_is_refused_in_words_of_a_config() {
+        let refused =
+            Config::parse("[load]\nramp_s = \"5s\"\n", Path::new("a.toml")).unwrap_err().to_string();
+        assert!(refused.contains("expected a number (its unit is the end of the key)"), "{refused}");
+    }
 
     fn parse(text: &str) -> Result<Config, ConfigError> {
         Config::parse(text, Path::new("x.toml"))

@@ -13,7 +13,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ConfigError {
     /// It cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}; give a config's path, `tape-doctor --init FILE` writes one", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -50,7 +50,13 @@ impl ConfigError {
         let before = text.get(..start).unwrap_or("");
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+        // What a number is called inside says nothing to who writes a config.
         let message = error.message().trim().replace('\n', " ");
+        let message = message
+            .replace("expected f64", "expected a number (its unit is the end of the key)")
+            .replace("expected u32", "expected a whole number (its unit is the end of the key)")
+            .replace("expected u64", "expected a whole number (its unit is the end of the key)")
+            .replace("expected usize", "expected a whole number");
         let hint = nearest(&message).map(|key| format!(": did you mean `{key}`?")).unwrap_or_default();
         Self::Syntax { path: path.to_path_buf(), line, column, message, hint }
     }
@@ -147,7 +153,12 @@ fn nearest(message: &str) -> Option<String> {
     }
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = quoted.next()?;
-    quoted
+    nearest_of(unknown, quoted)
+}
+
+/// The name that is nearest to an unknown one, if any is near.
+pub(crate) fn nearest_of<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    known
         .map(|known| (strsim::damerau_levenshtein(unknown, known), known))
         .min()
         .filter(|(distance, known)| *distance <= known.len().max(unknown.len()) / 2)

@@ -22,6 +22,12 @@ pub enum TapeError {
         /// What was given.
         path: PathBuf,
     },
+    /// No manifest there.
+    #[error("{}: there is no such manifest; make one with `tapectl freeze`", path.display())]
+    NoManifest {
+        /// What was given.
+        path: PathBuf,
+    },
     /// A manifest that is not JSON, or not of our shape.
     #[error("{}: not a tape manifest: {why}; make one with `tapectl freeze`", path.display())]
     Syntax {
@@ -113,6 +119,22 @@ pub enum TapeError {
 impl TapeError {
     pub(crate) fn io(path: &Path, error: &std::io::Error) -> Self {
         Self::Io { path: path.to_owned(), why: error.to_string() }
+    }
+
+    /// For a pool that cannot be found or opened.
+    pub(crate) fn pool(path: &Path, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::NotAPool { path: path.to_owned() },
+            _ => Self::io(path, error),
+        }
+    }
+
+    /// For a manifest that cannot be found or opened.
+    pub(crate) fn manifest(path: &Path, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::NoManifest { path: path.to_owned() },
+            _ => Self::io(path, error),
+        }
     }
 
     pub(crate) fn audio(path: &Path, source: AudioError) -> Self {

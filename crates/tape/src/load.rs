@@ -23,7 +23,7 @@ impl Tape {
     pub fn load(manifest: &Path, pool: &Path) -> Result<Self, TapeError> {
         let bytes = std::fs::metadata(manifest)
             .and_then(|_| std::fs::read(manifest))
-            .map_err(|e| TapeError::io(manifest, &e))?;
+            .map_err(|e| TapeError::manifest(manifest, &e))?;
         let parsed = Manifest::parse(&bytes, manifest)?;
         Self::of(parsed, md5_hex(&bytes), pool)
     }
@@ -38,7 +38,7 @@ impl Tape {
     }
 
     fn of(manifest: Manifest, md5: String, pool: &Path) -> Result<Self, TapeError> {
-        let root = pool.canonicalize().map_err(|e| TapeError::io(pool, &e))?;
+        let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
         if !root.is_dir() {
             return Err(TapeError::NotAPool { path: pool.to_owned() });
         }

@@ -118,7 +118,7 @@ impl Manifest {
     /// [`TapeError`] naming the call or field that is wrong. A manifest is foreign input: paths out of the pool,
     /// absurd sizes and other schemas are refused here.
     pub fn read(path: &Path) -> Result<Self, TapeError> {
-        let meta = std::fs::metadata(path).map_err(|e| TapeError::io(path, &e))?;
+        let meta = std::fs::metadata(path).map_err(|e| TapeError::manifest(path, &e))?;
         if !meta.is_file() || meta.len() > MAX_MANIFEST_BYTES {
             return Err(TapeError::Syntax {
                 path: path.to_owned(),

@@ -47,7 +47,7 @@ impl Pool {
     /// # Errors
     /// [`TapeError::NotAPool`] when it is no folder, [`TapeError::Io`] when it cannot be read.
     pub fn list(pool: &Path) -> Result<Self, TapeError> {
-        let root = pool.canonicalize().map_err(|e| TapeError::io(pool, &e))?;
+        let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
         if !root.is_dir() {
             return Err(TapeError::NotAPool { path: pool.to_owned() });
         }

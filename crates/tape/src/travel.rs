@@ -17,7 +17,7 @@ const TABLES: [&str; 3] = ["transcripts.tsv", "segments.tsv", "tags.csv"];
 /// # Errors
 /// [`TapeError`] when a recording changed since the freeze, or something cannot be read or written.
 pub fn copy_pool(manifest: &Manifest, pool: &Path, to: &Path) -> Result<(), TapeError> {
-    let root = pool.canonicalize().map_err(|e| TapeError::io(pool, &e))?;
+    let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
     for call in &manifest.calls {
         write_atomic(&to.join(&call.path), &unchanged(&root, call)?)?;
     }

@@ -24,7 +24,7 @@ pub fn verify(
     pool: &Path,
     threads: Option<NonZero<usize>>,
 ) -> Result<Vec<String>, TapeError> {
-    let root = pool.canonicalize().map_err(|e| TapeError::io(pool, &e))?;
+    let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
     if !root.is_dir() {
         return Err(TapeError::NotAPool { path: pool.to_owned() });
     }
