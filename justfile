@@ -53,6 +53,10 @@ deny:
 e2e:
     bash e2e/all.sh
 
+# docs/tutorial.md, followed word for word: every command runs, and prints what the page shows.
+e2e-tutorial:
+    bash e2e/tutorial.sh
+
 # The report of a rehearsed campaign in headless Chromium: console, plots, phone, paper, both languages.
 e2e-report *args:
     bash e2e/report.sh {{args}}

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 mkdir -p target/e2e
 : >target/e2e/not-run
-for recipe in sockets haproxy nginx sherpa report prometheus; do
+for recipe in tutorial sockets haproxy nginx sherpa report prometheus; do
   printf -- '-- %s\n' "$recipe"
   code=0
   bash "e2e/$recipe.sh" || code=$?
