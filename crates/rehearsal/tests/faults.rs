@@ -7,7 +7,7 @@ mod common;
 use common::tenth;
 use tapedeck_cases::earlier::NStar;
 use tapedeck_cases::tc06::{self, Answer, Fault};
-use tapedeck_cases::{CaseError, Config, Quiet};
+use tapedeck_cases::{CaseError, Config, Observer, Progress, Quiet};
 use tapedeck_record::{ExitCode, Outcome};
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
@@ -109,6 +109,38 @@ fn a_frozen_instance_leaves_its_callers_without_text() {
     let silent = [Outcome::Mute, Outcome::FinalTimeout, Outcome::IdleTimeout];
     assert!(incident.in_flight.errors.keys().all(|o| silent.contains(o)), "{:?}", incident.in_flight);
     assert!(incident.in_flight.broken() > 0 && incident.rejoined_s.is_some());
+}
+
+/// Wants to stop as soon as it is told of a wait.
+struct Impatient(watch::Sender<bool>);
+
+impl Observer for Impatient {
+    fn on(&self, progress: &Progress<'_>) {
+        if let Progress::Note { text } = progress
+            && text.starts_with("waiting for inst2")
+        {
+            self.0.send_replace(true);
+        }
+    }
+}
+
+#[test]
+fn nobody_has_to_wait_for_an_instance_to_come_back() {
+    let out = tempfile::tempdir().unwrap();
+    let (answer, events) = run(async {
+        let (stop, interrupt) = watch::channel(false);
+        let world = world(config(1, &[2.0 / 3.0]), interrupt)?;
+        let info =
+            RunInfo { run_id: "faults".into(), case: "tc06".into(), simulated: true, ..RunInfo::default() };
+        let mut dir = RunDir::create(out.path(), &info, &world.config.to_toml()?)?;
+        let n_star = NStar::new(N_STAR, "the test");
+        let answer = tc06::run(&world, &mut dir, Some(n_star), Fault::Kill, &Impatient(stop)).await?;
+        Ok::<_, CaseError>((answer, std::fs::read_to_string(dir.path().join("events.jsonl")).unwrap()))
+    })
+    .unwrap()
+    .unwrap();
+    assert!(answer.interrupted && answer.incidents.is_empty());
+    assert!(events.contains("\"start\"") && !events.contains("well_again"), "{events}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ pub(super) async fn play(
     };
     let (timeline, pumped, load, _) = tokio::join!(
         biased;
-        script(world, dir, scene, &control),
+        script(world, dir, scene, &control, watch),
         pump.run(calls, pinned_calls, &mut samples),
         playing,
         straight
@@ -251,8 +251,9 @@ async fn script(
     dir: &mut RunDir,
     scene: &Scene<'_>,
     control: &Control,
+    watch: &dyn Observer,
 ) -> Result<Option<Timeline>, CaseError> {
-    let told = tell(world, dir, scene).await;
+    let told = tell(world, dir, scene, watch).await;
     match &told {
         Ok(Some(_)) => control.stop(),
         Ok(None) | Err(_) => control.cut(),
@@ -260,7 +261,12 @@ async fn script(
     told
 }
 
-async fn tell(world: &World, dir: &mut RunDir, scene: &Scene<'_>) -> Result<Option<Timeline>, CaseError> {
+async fn tell(
+    world: &World,
+    dir: &mut RunDir,
+    scene: &Scene<'_>,
+    watch: &dyn Observer,
+) -> Result<Option<Timeline>, CaseError> {
     let (load, config) = (&world.config.load, &world.config.fault);
     let (begin, end) = scene.fault.actions();
     let steady_s = load.ramp_s * f64::from(scene.streams) + load.warm_up_s + config.steady_s;
@@ -277,7 +283,16 @@ async fn tell(world: &World, dir: &mut RunDir, scene: &Scene<'_>) -> Result<Opti
         return Ok(None);
     }
     let well_s = match world.instances.iter().find(|i| i.name == scene.victim) {
-        Some(instance) => until_well(world, instance, seconds(config.well_s)).await,
+        Some(instance) => {
+            let text = format!("waiting for {} to be well again, {} s at most", scene.victim, config.well_s);
+            watch.on(&Progress::Note { text: &text });
+            let mut interrupted = pin!(world.until_interrupted());
+            tokio::select! {
+                biased;
+                () = &mut interrupted => None,
+                well_s = until_well(world, instance, seconds(config.well_s)) => well_s,
+            }
+        }
         None => Some(world.now_s()),
     };
     if let Some(well_s) = well_s {
