@@ -42,7 +42,8 @@ fn judge(run: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let found = capacity(&tiers, &careful);
     let simulated = if info.simulated { " [simulated]" } else { "" };
     lines.push(format!("{}{simulated}: N* = {} ({})", info.run_id, found.display(), found.state_name()));
-    lines.push(format!("half of it: {:?} calls", found.published));
+    let half = found.published.map_or_else(|| "not known".to_string(), |calls| format!("{calls} calls"));
+    lines.push(format!("half of it: {half}"));
 
     // The calls stand beside it, one a line, so a limit can be held against each tier and each bucket.
     let calls = BufReader::new(std::fs::File::open(run.join("calls.jsonl"))?);
