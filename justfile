@@ -12,9 +12,9 @@ demo *args:
 test:
     cargo test
 
-# The report program, which alone builds the table library.
+# The report with Parquet and PNG, which alone builds the table library, and builds it once for both.
 report:
-    cargo test -p tapedeck-report-bins --features parquet,png
+    cargo test -p tapedeck-report -p tapedeck-report-bins --features parquet,png
 
 # FLAC and MP3, which only some sites need.
 compressed:

@@ -2,8 +2,9 @@
 //!
 //! An unknown value is an empty cell (CSV) or null (Parquet), never a zero. Times are seconds from the run's origin.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -63,46 +64,66 @@ impl Frame {
         self.columns.iter().map(|(name, _)| quote(name)).collect::<Vec<_>>().join(",")
     }
 
-    fn write_csv(&self, out: &mut dyn Write) -> std::io::Result<()> {
+    /// Adds every row as a line.
+    fn write_csv(&self, out: &mut Vec<u8>) {
         for row in 0..self.rows() {
             for (at, (_, values)) in self.columns.iter().enumerate() {
                 if at > 0 {
-                    out.write_all(b",")?;
+                    out.push(b',');
                 }
                 match values {
-                    Values::Number(v) => number(out, v.get(row).copied().flatten())?,
-                    Values::Count(v) => cell(out, v.get(row).copied().flatten())?,
-                    Values::Flag(v) => cell(out, v.get(row).copied().flatten())?,
-                    Values::Text(v) => cell(out, v.get(row).and_then(Option::as_deref).map(quote))?,
+                    Values::Number(v) => number(out, v.get(row).copied().flatten()),
+                    Values::Count(v) => v.get(row).copied().flatten().into_iter().for_each(|n| whole(out, n)),
+                    Values::Flag(v) => {
+                        let word =
+                            v.get(row).copied().flatten().map(|flag| if flag { "true" } else { "false" });
+                        out.extend_from_slice(word.unwrap_or_default().as_bytes());
+                    }
+                    Values::Text(v) => {
+                        let text = v.get(row).and_then(Option::as_deref).unwrap_or_default();
+                        out.extend_from_slice(quote(text).as_bytes());
+                    }
                 }
             }
-            out.write_all(b"\n")?;
+            out.push(b'\n');
         }
-        Ok(())
     }
 }
 
-fn cell(out: &mut dyn Write, value: Option<impl std::fmt::Display>) -> std::io::Result<()> {
-    value.map_or(Ok(()), |v| write!(out, "{v}"))
+/// The digits of a whole number; there are hundreds of millions in a large run.
+fn whole(out: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [b'0'; 20];
+    let mut used = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit += u8::try_from(n % 10).unwrap_or(0);
+        n /= 10;
+        used += 1;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(digits.len() - used..).unwrap_or_default());
 }
 
 /// A number as short as it can be said; whole ones, which most are, need no search for their digits.
-fn number(out: &mut dyn Write, value: Option<f64>) -> std::io::Result<()> {
-    #[expect(clippy::cast_possible_truncation, reason = "only where nothing is lost")]
+fn number(out: &mut Vec<u8>, value: Option<f64>) {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only where nothing is lost")]
     match value {
-        Some(v) if v.trunc().total_cmp(&v).is_eq() && (0.0..1e15).contains(&v) => cell(out, Some(v as i64)),
-        other => cell(out, other),
+        Some(v) if v.trunc().total_cmp(&v).is_eq() && (0.0..1e15).contains(&v) => whole(out, v as u64),
+        // What is written into memory cannot fail.
+        Some(v) => drop(write!(out, "{v}")),
+        None => {}
     }
 }
 
 /// Quotes a cell where CSV needs it, and takes the sting out of what a spreadsheet would run as a formula.
-fn quote(text: &str) -> String {
+fn quote(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if formula || text.contains([',', '"', '\n', '\r']) {
         let guard = if formula { "'" } else { "" };
-        format!("\"{guard}{}\"", text.replace('"', "\"\""))
+        format!("\"{guard}{}\"", text.replace('"', "\"\"")).into()
     } else {
-        text.to_string()
+        text.into()
     }
 }
 
@@ -205,25 +226,39 @@ pub(crate) fn tiers(run: &Run) -> Frame {
     f
 }
 
-/// One sample, a row.
-struct Sampled {
-    step: Arc<str>,
-    at_s: f64,
-    source: Arc<str>,
-    kind: Arc<str>,
-    scalars: [Option<f64>; SCALARS],
+/// Samples by columns, as they will be written.
+#[derive(Default)]
+struct Samples {
+    step: Vec<Option<Arc<str>>>,
+    at_s: Vec<Option<f64>>,
+    source: Vec<Option<Arc<str>>>,
+    kind: Vec<Option<Arc<str>>>,
+    scalars: [Vec<Option<f64>>; SCALARS],
 }
 
-fn series_frame(rows: &[Sampled]) -> Frame {
-    let mut f = Frame::default();
-    f.text("step", rows, |r| Some(Arc::clone(&r.step)));
-    f.number("at_s", rows, |r| Some(r.at_s));
-    f.text("source", rows, |r| Some(Arc::clone(&r.source)));
-    f.text("kind", rows, |r| Some(Arc::clone(&r.kind)));
-    for (at, name) in scalar_names().enumerate() {
-        f.number(name, rows, |r| r.scalars.get(at).copied().flatten());
+impl Samples {
+    /// Nothing yet, with room for a batch: growing would copy everything several times.
+    fn batch() -> Self {
+        Self {
+            step: Vec::with_capacity(BATCH),
+            at_s: Vec::with_capacity(BATCH),
+            source: Vec::with_capacity(BATCH),
+            kind: Vec::with_capacity(BATCH),
+            scalars: std::array::from_fn(|_| Vec::with_capacity(BATCH)),
+        }
     }
-    f
+
+    fn frame(self) -> Frame {
+        let mut columns = vec![
+            ("step".into(), Values::Text(self.step)),
+            ("at_s".into(), Values::Number(self.at_s)),
+            ("source".into(), Values::Text(self.source)),
+            ("kind".into(), Values::Text(self.kind)),
+        ];
+        let scalars = scalar_names().zip(self.scalars);
+        columns.extend(scalars.map(|(name, values)| (name.to_owned(), Values::Number(values))));
+        Frame { columns }
+    }
 }
 
 /// Rows that are held before they are written.
@@ -231,8 +266,9 @@ const BATCH: usize = 50_000;
 
 /// A table as files that grow batch by batch.
 struct TableFiles {
-    csv: BufWriter<File>,
+    csv: File,
     csv_path: PathBuf,
+    lines: Vec<u8>,
     #[cfg(feature = "parquet")]
     parquet: crate::parquet::Batches,
 }
@@ -241,25 +277,28 @@ impl TableFiles {
     /// Opens `<name>.csv` (and `<name>.parquet`) in a folder, with the columns of a frame.
     fn create(out: &Path, name: &str, like: &Frame) -> Result<Self, WriteError> {
         let csv_path = out.join(format!("{name}.csv"));
-        let mut csv = BufWriter::new(File::create(&csv_path).map_err(|e| WriteError::io(&csv_path, e))?);
+        let mut csv = File::create(&csv_path).map_err(|e| WriteError::io(&csv_path, e))?;
         writeln!(csv, "{}", like.header()).map_err(|e| WriteError::io(&csv_path, e))?;
         Ok(Self {
             csv,
             csv_path,
+            lines: Vec::new(),
             #[cfg(feature = "parquet")]
             parquet: crate::parquet::Batches::create(&out.join(format!("{name}.parquet")), like)?,
         })
     }
 
     fn write(&mut self, frame: &Frame) -> Result<(), WriteError> {
-        frame.write_csv(&mut self.csv).map_err(|e| WriteError::io(&self.csv_path, e))?;
+        self.lines.clear();
+        frame.write_csv(&mut self.lines);
+        self.csv.write_all(&self.lines).map_err(|e| WriteError::io(&self.csv_path, e))?;
         #[cfg(feature = "parquet")]
         self.parquet.write(frame)?;
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<PathBuf>, WriteError> {
-        self.csv.flush().map_err(|e| WriteError::io(&self.csv_path, e))?;
+    #[cfg_attr(not(feature = "parquet"), expect(clippy::unnecessary_wraps, reason = "Parquet can fail"))]
+    fn finish(self) -> Result<Vec<PathBuf>, WriteError> {
         let files = vec![self.csv_path];
         #[cfg(feature = "parquet")]
         let files = files.into_iter().chain([self.parquet.finish()?]).collect();
@@ -270,16 +309,16 @@ impl TableFiles {
 /// Writes every sample while it passes by, so that memory does not grow with them. A thread of its own writes while
 /// the next samples are read.
 pub struct SeriesWriter {
-    rows: Vec<Sampled>,
+    rows: Samples,
     /// Names that were met, so that each is held once.
     names: Vec<Arc<str>>,
-    batches: SyncSender<Vec<Sampled>>,
+    batches: SyncSender<Samples>,
     writer: JoinHandle<Result<Vec<PathBuf>, WriteError>>,
 }
 
 impl std::fmt::Debug for SeriesWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SeriesWriter").field("rows", &self.rows.len()).finish_non_exhaustive()
+        f.debug_struct("SeriesWriter").field("rows", &self.rows.at_s.len()).finish_non_exhaustive()
     }
 }
 
@@ -290,29 +329,29 @@ impl SeriesWriter {
     /// What the operating system refused.
     pub fn create(out: &Path) -> Result<Self, WriteError> {
         folder(out)?;
-        let mut files = TableFiles::create(out, "series", &series_frame(&[]))?;
+        let mut files = TableFiles::create(out, "series", &Samples::default().frame())?;
         // Two batches on their way: one being written, one waiting.
-        let (batches, rows) = sync_channel::<Vec<Sampled>>(1);
+        let (batches, rows) = sync_channel::<Samples>(1);
         let writer = std::thread::spawn(move || {
             for batch in rows {
-                files.write(&series_frame(&batch))?;
+                files.write(&batch.frame())?;
             }
             files.finish()
         });
-        Ok(Self { rows: Vec::new(), names: Vec::new(), batches, writer })
+        Ok(Self { rows: Samples::batch(), names: Vec::new(), batches, writer })
     }
 
     /// Takes one sample of a step.
     pub fn add(&mut self, step: &str, line: &Line<'_>) {
-        let sampled = Sampled {
-            step: self.name(step),
-            at_s: line.at_s,
-            source: self.name(&line.source),
-            kind: self.name(&line.kind),
-            scalars: line.scalars(),
-        };
-        self.rows.push(sampled);
-        if self.rows.len() >= BATCH {
+        let [step, source, kind] = [step, &line.source, &line.kind].map(|name| self.name(name));
+        self.rows.step.push(Some(step));
+        self.rows.at_s.push(Some(line.at_s).filter(|v| v.is_finite()));
+        self.rows.source.push(Some(source));
+        self.rows.kind.push(Some(kind));
+        for (column, value) in self.rows.scalars.iter_mut().zip(line.scalars()) {
+            column.push(value.filter(|v| v.is_finite()));
+        }
+        if self.rows.at_s.len() >= BATCH {
             self.send();
         }
     }
@@ -332,7 +371,7 @@ impl SeriesWriter {
 
     fn send(&mut self) {
         // A writer that gave up says why when it is finished.
-        let _ = self.batches.send(std::mem::take(&mut self.rows));
+        let _ = self.batches.send(std::mem::replace(&mut self.rows, Samples::batch()));
     }
 
     /// Writes what is left.
@@ -380,12 +419,15 @@ mod tests {
         f.number("x", &rows, |_| Some(f64::NAN));
         f.number("w", &rows, |_| Some(-0.0));
         f.number("z", &rows, |_| Some(31_072.0));
+        f.count("most", &rows, |_| Some(u64::MAX));
+        f.flag("flag", &rows, |r| (*r != "plain").then_some(true));
         let mut out = Vec::new();
-        f.write_csv(&mut out).unwrap();
-        assert_eq!(f.header(), "t,n,x,w,z");
+        f.write_csv(&mut out);
+        assert_eq!(f.header(), "t,n,x,w,z,most,flag");
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "\"'=HYPERLINK(1)\",,,0,31072\n\"a,\"\"b\"\"\",,,0,31072\nplain,0.5,,0,31072\n"
+            "\"'=HYPERLINK(1)\",,,0,31072,18446744073709551615,true\n\
+             \"a,\"\"b\"\"\",,,0,31072,18446744073709551615,true\nplain,0.5,,0,31072,18446744073709551615,\n"
         );
     }
 }

@@ -59,7 +59,9 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
             add(Level::Fine, say!(Word::RiskWordsFine));
         }
     }
-    let errors: u64 = run.steps.iter().map(|s| s.report.err_calls).sum();
+    // What a fault was meant to break stands in its own section.
+    let unforced = run.steps.iter().filter(|s| !s.name.starts_with("tc06"));
+    let errors: u64 = unforced.map(|s| s.report.err_calls).sum();
     if errors > 0 {
         add(Level::Seen, say!(Word::RiskErrors, errors));
     }

@@ -434,7 +434,7 @@ words! {
     RiskWordsFine: "Words: no alarm of word errors at the loads that were played.", "识别质量：所测负载下没有错误率告警。";
     RiskSoak: "Soak: {0} complaints, see there.", "长稳：{0} 条问题，见该节。";
     RiskNoQuality: "Word errors under load were not measured (`tc04`).", "没有测负载下的错误率（`tc04`）。";
-    RiskErrors: "{0} counted calls errored, over all steps.", "全部步骤共有 {0} 通计入的通话出错。";
+    RiskErrors: "{0} counted calls errored, over all steps but those of fault injection.", "除故障注入外，全部步骤共有 {0} 通计入的通话出错。";
     RiskUndecided: "Steps that prove nothing: {0}.", "什么也证明不了的步骤：{0}。";
     RiskCertificate: "The server's certificate was not checked.", "没有校验服务端证书。";
     RiskDamaged: "{0} oddities in the files of the run, listed above.", "运行目录有 {0} 处异常，见上文。";
