@@ -108,18 +108,15 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
     if cli.common.json {
-        if let Ok(capacity) = serde_json::to_value(&answer.capacity) {
-            let object = serde_json::json!({
-                "progress": "answer",
-                "capacity": capacity,
-                "offline": answer.offline,
-                "spread": answer.spread,
-                "sentence": answer.capacity.sentence(),
-                "interrupted": answer.interrupted,
-                "run": answer.run,
-            });
-            console.line(&object.to_string());
-        }
+        let told = serde_json::json!({
+            "capacity": answer.capacity,
+            "offline": answer.offline,
+            "spread": answer.spread,
+            "sentence": answer.capacity.sentence(),
+            "interrupted": answer.interrupted,
+            "run": answer.run,
+        });
+        console.answer("tc03", &told);
         return;
     }
     for line in summary(answer) {

@@ -56,6 +56,8 @@ impl<'a> Screen<'a> {
 
     fn log(&self, progress: &Progress<'_>) {
         match progress {
+            // What is left out takes no time and is told when it is done.
+            Progress::Part { expected_s, .. } if *expected_s <= 0.0 => {}
             Progress::Part { part, title, number, of, expected_s, remaining_s } => {
                 self.console.line(&format!(
                     "[{number}/{of}] {part} {title}: about {}, {} to the end",
@@ -65,8 +67,8 @@ impl<'a> Screen<'a> {
             }
             Progress::PartDone { part, number, of, decision, sentence, resumed, .. } => {
                 let before = if *resumed { " (played before)" } else { "" };
-                let answer = word(*decision);
-                self.console.line(&format!("[{number}/{of}] {part} {answer}{before}: {sentence}"));
+                let answer = decision.map_or_else(String::new, |_| format!(" {}", word(*decision)));
+                self.console.line(&format!("[{number}/{of}] {part}{answer}{before}: {sentence}"));
             }
             Progress::StepBegins { step, streams, counted_calls, expected_s, .. } => {
                 self.console.line(&format!(

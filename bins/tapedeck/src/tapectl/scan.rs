@@ -59,7 +59,10 @@ pub(super) fn run(args: &Scan, out: &mut impl Write) -> Result<ExitCode, Error> 
 
 /// A folder as a pool, a file as a pool of one.
 fn list(path: &Path) -> Result<Pool, Error> {
-    let meta = path.metadata().map_err(|e| TapeError::Io { path: path.to_owned(), why: e.to_string() })?;
+    let meta = path.metadata().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => TapeError::NotAPool { path: path.to_owned() },
+        _ => TapeError::Io { path: path.to_owned(), why: e.to_string() },
+    })?;
     if meta.is_dir() {
         return Ok(Pool::list(path)?);
     }
