@@ -28,7 +28,7 @@ else
   bash e2e/vllm/install.sh "$venv"
   port=$(free_port)
   at=127.0.0.1:$port
-  model=$work/model
+  model=$work/model-text
   echo "starting vLLM (one to several minutes)"
   vllm_start inst1 "$port" "$(($(nproc) - 1))" --max-model-len 4096 --kv-cache-memory-bytes 64M --enable-prompt-tokens-details
   vllm_wait inst1 "$port"

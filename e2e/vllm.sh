@@ -4,8 +4,9 @@
 # SIGKILL under load (TC-06). Then one with its caches on, whose figures are suspect, and one so small that it preempts
 # and that a long call would kill. Our counts of sessions, requests, tokens and preemptions have to equal the servers'.
 #
-# The text is nonsense, the speed means nothing; everything around them is genuine. KEEP=FOLDER keeps what was written.
-# ONLY="PHASE..." runs some of: one three kill cached tiny.
+# The text is nonsense, the speed means nothing; everything around them is genuine. One server more has weights that say a
+# sentence behind the marks of the real model. KEEP=FOLDER keeps what was written.
+# ONLY="PHASE..." runs some of: one three kill marks cached tiny.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
@@ -17,7 +18,7 @@ venv=$PWD/target/e2e/vllm-venv
 bash e2e/vllm/install.sh "$venv"
 work=$(mktemp -d)
 . e2e/vllm/serve.sh
-all=(inst1 inst2 inst3 cached tiny)
+all=(inst1 inst2 inst3 marks cached tiny)
 cleanup() {
   for file in "$work"/gateway-*.pid; do [ -e "$file" ] && kill "$(cat "$file")" 2>/dev/null; done || true
   for name in "${all[@]}"; do vllm_stop "$name" & done
@@ -27,7 +28,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-only=" ${ONLY:-one three kill cached tiny} "
+only=" ${ONLY:-one three kill marks cached tiny} "
 wanted() { for phase in "$@"; do [[ $only == *" $phase "* ]] && return; done; return 1; }
 last_core=$(($(nproc) - 1))
 # The client has to be on time: where the system allows it, it goes before all others.
@@ -46,11 +47,12 @@ vllm() { # name, further arguments of `vllm serve`...
 }
 
 # Every port is the system's choice.
-gateway() { # name, back end, instances...
+gateway() { # name, back end and further flags (one word), instances...
   local name=$1 back_end=$2 upstreams
   shift 2
   upstreams=$(for n in "$@"; do printf '%s=http://%s,' "$n" "${at[$n]}"; done)
-  taskset -c 0 "$bin/tape-gateway" --backend "$back_end" --upstream "${upstreams%,}" --patience-s 300 --drain-s 300 \
+  # shellcheck disable=SC2086
+  taskset -c 0 "$bin/tape-gateway" --backend $back_end --upstream "${upstreams%,}" --patience-s 300 --drain-s 300 \
     >"$work/$name.json" 2>"$work/$name.log" &
   echo $! >"$work/gateway-$name.pid"
   for _ in $(seq 200); do [ -s "$work/$name.json" ] && break; sleep 0.05; done
@@ -131,6 +133,11 @@ play() { # name, instances (one word), command...
 # The toy never ends a text: 64 tokens an answer, wherever nobody asks for fewer.
 check() { python3 e2e/vllm/check.py "$1" "$2" "$work" "$3" "${@:4}"; } # name, back end, tokens, instances...
 
+# What a gateway's callers are told, by its back end.
+declare -A asr=([realtime]='dialect = "pcm-json"
+window_ms = 5000' [rolling]='dialect = "pcm-json"
+window_ms = 2000')
+
 pool=$PWD/fixtures/pool-tenth
 tape=$PWD/fixtures/tapes/tape-a-tenth.json
 caches_off=(--no-enable-prefix-caching --mm-processor-cache-gb 0)
@@ -185,7 +192,7 @@ if wanted three; then
     # shellcheck disable=SC2086
     gateway "$back_end" "$back_end" $three
     # shellcheck disable=SC2086
-    site "$back_end" "ws://$listen/asr" 'dialect = "pcm-json"' "" $three
+    site "$back_end" "ws://$listen/asr" "${asr[$back_end]}" "" $three
     play "$back_end" "$three" tc03 --tiers "$streams"
     gateway_stop "$back_end"
     # shellcheck disable=SC2086
@@ -196,10 +203,11 @@ fi
 if wanted kill; then
   echo "TC-06: inst2 is killed with SIGKILL under 3 streams, and started again"
   # shellcheck disable=SC2086
-  gateway kill rolling $three
+  # Short answers: a server that starts again needs some of the core that all three share.
+  gateway kill "rolling --max-tokens 16" $three
   victim=inst2
   # shellcheck disable=SC2086
-  site kill "ws://$listen/asr" 'dialect = "pcm-json"' '[fault]
+  site kill "ws://$listen/asr" "${asr[rolling]}" '[fault]
 shares = [1.0]
 steady_s = 20
 down_s = 20
@@ -208,10 +216,32 @@ well_s = 1800' $three
   play kill "$three" tc06 --n-star 3
   gateway_stop kill
   grep -v '^Writing' "$work/kill.out"
-  python3 e2e/vllm/kill.py "$work"
+  python3 e2e/vllm/kill.py "$work" 16
 fi
 for n in $three; do vllm_stop "$n" & done
 wait
+
+if wanted marks; then
+  toy=marks vllm marks --max-model-len 4096 --kv-cache-memory-bytes 64M "${caches_off[@]}"
+  answer=$(cat "$work/model-marks/answer_tokens")
+  more='keep_texts = true'
+  echo "marks before each text: vllm-realtime, directly, 2 streams"
+  site marks "ws://${at[marks]}/v1/realtime" "${realtime/language_marks = false/language_marks = true}" "$more" marks
+  play marks marks tc03 --tiers 2
+  check marks realtime "$answer" marks
+  for back_end in realtime rolling; do
+    echo "marks before each text: tape-gateway, $back_end, 2 streams"
+    gateway "marks-$back_end" "$back_end" marks
+    site "marks-$back_end" "ws://$listen/asr" "${asr[$back_end]}" "$more" marks
+    play "marks-$back_end" marks tc03 --tiers 2
+    gateway_stop "marks-$back_end"
+    tokens=$answer
+    # The first two windows are not built upon; from the third on the last five tokens are said again, and the end.
+    [ "$back_end" = realtime ] || tokens=$answer,$answer,6
+    check "marks-$back_end" "$back_end" "$tokens" marks
+  done
+  vllm_stop marks
+fi
 
 if wanted cached; then
   vllm cached --max-model-len 4096 --kv-cache-memory-bytes 64M

@@ -6,8 +6,10 @@ before its limit, while everything around it is genuine: scheduler, KV cache, me
 
     toy_model.py FOLDER        # needs `tokenizers`, which comes with vLLM
     toy_model.py FOLDER text   # a plain chat model instead, taken for Qwen3
+    toy_model.py FOLDER marks  # with weights that say one sentence, in the form of the real model, whatever they hear
 """
 
+import itertools
 import json
 import pathlib
 import sys
@@ -74,6 +76,64 @@ def plain(writing, number):
         "eos_token_id": number["stop"],
         "pad_token_id": number["end"],
     }
+
+
+def said(folder):
+    """The tokens of what the weights of `marks` say, in their order, after the last one of every prompt."""
+    made = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokens = made.encode(f"\nlanguage English{MARKS['text']}{SENTENCES[-1]}{MARKS['stop']}").ids
+    assert len(set(tokens)) == len(tokens), "a token that comes twice has two that follow it"
+    return tokens
+
+
+def weights(folder, hearing, writing):
+    """Weights by which each token is followed by the next of `said`: no layer adds anything, a token's embedding is a
+    dimension of its own, and what reads the last state takes that dimension for the token that follows.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    tokens = said(folder)
+    words, hidden, wide = writing["vocab_size"], writing["hidden_size"], writing["intermediate_size"]
+    heads = writing["num_attention_heads"] * writing["head_dim"]
+    embed, read = torch.zeros(words, hidden), torch.zeros(words, hidden)
+    for place, (token, following) in enumerate(itertools.pairwise(tokens)):
+        embed[token, place] = read[following, place] = 1.0
+    made = {"thinker.model.embed_tokens.weight": embed, "thinker.lm_head.weight": read}
+    made["thinker.model.norm.weight"] = torch.ones(hidden)
+    shapes = {
+        "self_attn.q_proj": (heads, hidden),
+        "self_attn.k_proj": (heads, hidden),
+        "self_attn.v_proj": (heads, hidden),
+        "self_attn.o_proj": (hidden, heads),
+        "mlp.gate_proj": (wide, hidden),
+        "mlp.up_proj": (wide, hidden),
+        "mlp.down_proj": (hidden, wide),
+        "self_attn.q_norm": (writing["head_dim"],),
+        "self_attn.k_norm": (writing["head_dim"],),
+        "input_layernorm": (hidden,),
+        "post_attention_layernorm": (hidden,),
+    }
+    for layer in range(writing["num_hidden_layers"]):
+        for name, shape in shapes.items():
+            fill = torch.ones if "norm" in name else torch.zeros
+            made[f"thinker.model.layers.{layer}.{name}.weight"] = fill(shape)
+    small, inner, narrow = hearing["d_model"], hearing["encoder_ffn_dim"], hearing["downsample_hidden_size"]
+    square = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj"]
+    shapes = {"conv2d1": (narrow, 1, 3, 3), "conv2d2": (narrow, narrow, 3, 3), "conv2d3": (narrow, narrow, 3, 3)}
+    shapes |= {"ln_post": (small,), "proj1": (small, small), "proj2": (hidden, small)}
+    for layer in range(hearing["encoder_layers"]):
+        here = {name: (small, small) for name in square}
+        here |= {"self_attn_layer_norm": (small,), "final_layer_norm": (small,)}
+        here |= {"fc1": (inner, small), "fc2": (small, inner)}
+        shapes |= {f"layers.{layer}.{name}": shape for name, shape in here.items()}
+    for name, shape in shapes.items():
+        made[f"thinker.audio_tower.{name}.weight"] = torch.zeros(shape)
+        made[f"thinker.audio_tower.{name}.bias"] = torch.zeros(shape[0])
+    made["thinker.audio_tower.conv_out.weight"] = torch.zeros(small, narrow * (hearing["num_mel_bins"] // 8))
+    save_file({name: tensor.to(torch.bfloat16) for name, tensor in made.items()}, folder / "model.safetensors")
+    # Less the prompt's own: what each answer has.
+    (folder / "answer_tokens").write_text(f"{len(tokens) - 1}\n")
 
 
 def main():
@@ -165,6 +225,9 @@ def main():
         del files["tokenizer_config.json"]["extra_special_tokens"]
         # A request can then ask for an end of its own accord, which random weights would hardly find.
         (folder / "stop_token").write_text(f"{number['stop']}\n")
+    if sys.argv[2:] == ["marks"]:
+        writing["tie_word_embeddings"] = False
+        weights(folder, hearing, writing)
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content, indent=1) + "\n")
     (folder / "chat_template.jinja").write_text(TEMPLATE)

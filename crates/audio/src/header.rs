@@ -77,7 +77,7 @@ pub(crate) fn walk<R: Read + Seek>(file: &mut R, len: u64) -> Result<Layout, Aud
                     layout.info.warnings.push(Warning::SecondFormat);
                 }
                 if layout.info.extent == Extent::Complete
-                    && let Some(bytes) = more_audio(file, body, size, len)?
+                    && let Some(bytes) = more_audio(file, body, declared_bytes(size, long_data), len)?
                 {
                     layout.info.warnings.push(Warning::SecondAudio { bytes });
                 }
@@ -96,15 +96,15 @@ pub(crate) fn walk<R: Read + Seek>(file: &mut R, len: u64) -> Result<Layout, Aud
     Err(AudioError::NoData)
 }
 
-/// Declared bytes of the `data` chunks behind the first one, which ends `size` bytes after `data_at`.
+/// Declared bytes of the `data` chunks behind the first one, which is `bytes` long and whole.
 fn more_audio<R: Read + Seek>(
     file: &mut R,
     data_at: u64,
-    size: u32,
+    bytes: u64,
     len: u64,
 ) -> Result<Option<u64>, AudioError> {
     let mut more = None;
-    let mut at = data_at + u64::from(size) + u64::from(size % 2);
+    let mut at = data_at + bytes + bytes % 2;
     for _ in 0..MAX_CHUNKS {
         let Some((id, size)) = chunk_at(file, at, len)? else { break };
         if id == *b"data" {
@@ -219,6 +219,14 @@ fn width_of(tag: u16, bits: u16, block: u16, channels: u16, block_agrees: bool) 
     }
 }
 
+/// Bytes that a `data` chunk claims to have: in RF64 its 32-bit size is all ones and the real one is in `ds64`.
+fn declared_bytes(size: u32, long_data: Option<u64>) -> u64 {
+    match long_data {
+        Some(long) if size == u32::MAX => long,
+        _ => u64::from(size),
+    }
+}
+
 /// Compares what is declared with what is there.
 fn measure<R: Read + Seek>(
     file: &mut R,
@@ -231,11 +239,7 @@ fn measure<R: Read + Seek>(
     let there = len.saturating_sub(data_at);
     let frame = format.frame_bytes();
     let mut warnings = Vec::new();
-    // In RF64 the 32-bit size is all ones and the real one is in `ds64`.
-    let declared = match long_data {
-        Some(long) if size == u32::MAX => long,
-        _ => u64::from(size),
-    };
+    let declared = declared_bytes(size, long_data);
     let long_known = long_data.is_some_and(|long| size == u32::MAX && long != 0 && long != u64::MAX);
     let unfinished = if long_known {
         false

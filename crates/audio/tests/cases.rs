@@ -262,6 +262,9 @@ fn sizes_of_64_bits() {
         let info = decode(&long(magic, 400)).unwrap().info;
         assert_eq!((info.frames, info.extent), (400, Extent::Complete));
     }
+    let mut two = long(b"RF64", 400);
+    two.extend(b"data\x02\0\0\0ab");
+    assert_eq!(decode(&two).unwrap().info.warnings, [Warning::SecondAudio { bytes: 2 }]);
     assert_eq!(decode(&long(b"RF64", 0)).unwrap().info.extent, Extent::Streamed);
     let info = decode(&long(b"RF64", u64::MAX / 2)).unwrap().info;
     assert_eq!((info.frames, info.extent), (400, Extent::Short { declared_frames: u64::MAX / 2 }));

@@ -220,7 +220,17 @@ fn answer(world: &World, calls: &[CallRecord], calls_a_pass: usize) -> Answer {
         run: PathBuf::new(),
     };
     answer.decide(calls, limits);
+    answer.reasons.extend(chunk_by_chunk(&rules, answer.warm.rtf, limits).map(str::to_owned));
     answer
+}
+
+/// What to say beside a real-time factor over its limit that may be the config's doing.
+fn chunk_by_chunk(rules: &Rules, rtf: Option<Few>, limits: &Limits) -> Option<&'static str> {
+    let windows_unknown = rules.evidence == Evidence::Position && rules.window_ms.is_none();
+    (windows_unknown && rtf?.p50 > limits.rtf_p95).then_some(
+        "server.window_ms is not set, so an answer is owed for every chunk as soon as it was sent; \
+         for a server that listens window by window set it to the length of its window",
+    )
 }
 
 impl Answer {
@@ -449,6 +459,18 @@ mod tests {
         // Speech within the first chunk cannot be answered before that chunk is complete.
         let [wire, ..] = floor_of(&meta(0, 30, 20), Duration::from_millis(100), &rules);
         assert!(wire.unwrap().abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_factor_that_counts_chunks_as_windows_is_explained() {
+        let limits = Limits::default();
+        let few = |p50| Some(Few { p50, max: p50, n: 3 });
+        let said = |evidence, window_ms, rtf| chunk_by_chunk(&Rules::new(evidence, window_ms), rtf, &limits);
+        assert!(said(Evidence::Position, None, few(0.98)).unwrap().contains("window_ms"));
+        assert_eq!(said(Evidence::Position, Some(2000), few(0.98)), None);
+        assert_eq!(said(Evidence::Position, None, few(0.1)), None);
+        assert_eq!(said(Evidence::Position, None, None), None);
+        assert_eq!(said(Evidence::Ack, None, few(0.98)), None);
     }
 
     #[test]

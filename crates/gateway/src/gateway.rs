@@ -33,7 +33,7 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) servers: Vec<Arc<Server>>,
     pub(crate) counters: Counters,
-    connector: Arc<dyn Connector>,
+    pub(crate) connector: Arc<dyn Connector>,
     log: Box<dyn Fn(&SessionLog) + Send + Sync>,
     open: AtomicU32,
     numbers: AtomicU64,
@@ -141,12 +141,23 @@ impl Drop for Chair {
     }
 }
 
-/// A session that may begin.
-pub(crate) struct Seat {
+/// An upstream that has taken a session.
+pub(crate) struct Host {
     chair: Chair,
-    model: Model,
+    pub(crate) model: Model,
     /// The engine's side, for a back end that holds a connection.
     engine: Option<WebSocketStream<Io>>,
+}
+
+impl Host {
+    pub(crate) fn server(&self) -> &Server {
+        &self.chair.0
+    }
+}
+
+/// A session that may begin.
+pub(crate) struct Seat {
+    host: Host,
     place: Place,
 }
 
@@ -170,6 +181,11 @@ impl Core {
             return Err((Refusal::Full, format!("All {max} sessions are taken.")));
         }
         let place = Place(Arc::clone(self));
+        Ok(Seat { host: self.host().await?, place })
+    }
+
+    /// The least busy upstream that takes a session, or why there is none.
+    pub(crate) async fn host(&self) -> Result<Host, (Refusal, String)> {
         let mut last = (Refusal::NoUpstream, "No upstream is up.".to_owned());
         for _ in 0..self.servers.len() {
             let Some(server) = self.servers.iter().filter(|s| s.is_up()).min_by_key(|s| s.busyness()) else {
@@ -177,7 +193,7 @@ impl Core {
             };
             let chair = Chair::take(server);
             match timeout(self.options.patience, self.reach(server)).await {
-                Ok(Ok((model, engine))) => return Ok(Seat { chair, model, engine, place }),
+                Ok(Ok((model, engine))) => return Ok(Host { chair, model, engine }),
                 Ok(Err(error @ UpstreamError::Connect(_))) => {
                     // Nobody there: the next one may do, and the watch finds out when this one is back.
                     server.mark(false);
@@ -216,37 +232,28 @@ impl Core {
     {
         let began = Instant::now();
         let session = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        let Seat { chair, model, engine, place } = seat;
-        let server = &chair.0;
-        let tally = Tally::new(server.name.clone());
-        let ended = match (&self.options.backend, engine) {
+        let Seat { mut host, place } = seat;
+        let tally = Tally::default();
+        let ended = match (&self.options.backend, host.engine.take()) {
             (Backend::Realtime(realtime), Some(mut engine)) => {
-                realtime::converse(&mut caller, &mut engine, &self.options, realtime, &model, &tally).await
+                realtime::converse(&mut caller, &mut engine, &self.options, realtime, &host, &tally).await
             }
             (Backend::Rolling(rolling), _) => {
-                rolling::converse(
-                    &mut caller,
-                    server,
-                    &model,
-                    &self.connector,
-                    &self.options,
-                    rolling,
-                    &tally,
-                )
-                .await
+                rolling::converse(&mut caller, self, &mut host, rolling, &tally).await
             }
             (Backend::Realtime(_), None) => Ended {
                 outcome: Outcome::UpstreamFailed,
                 why: Some("the engine's connection was lost before the call".into()),
             },
         };
-        let upstream = server.name.clone();
+        let upstream = host.server().name.clone();
         self.counters.end(ended.outcome, &tally);
         // The place is free before the caller learns that the call is over.
-        drop((chair, place));
+        drop((host, place));
         (self.log)(&SessionLog {
             session,
-            upstream,
+            upstream: upstream.clone(),
+            moves: tally.moves(),
             backend: self.options.backend.name(),
             outcome: ended.outcome,
             why: ended.why.clone(),
@@ -256,6 +263,6 @@ impl Core {
             messages: tally.messages(),
             chars: tally.chars(),
         });
-        part(&mut caller, &ended, tally.instance()).await;
+        part(&mut caller, &ended, &upstream).await;
     }
 }

@@ -43,5 +43,5 @@ mod upstream;
 
 pub use error::OptionsError;
 pub use gateway::Gateway;
-pub use log::{Outcome, SessionLog};
+pub use log::{Move, Outcome, SessionLog};
 pub use options::{Backend, Options, Realtime, Rolling, Upstream};

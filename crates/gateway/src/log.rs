@@ -49,13 +49,25 @@ impl Outcome {
     }
 }
 
+/// An upstream that a session had to leave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Move {
+    /// Its name.
+    pub from: String,
+    /// Windows that it had answered.
+    pub windows: u32,
+}
+
 /// What is kept of a session: sizes and times, never a word of what was said.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SessionLog {
     /// Number of the session, from 1.
     pub session: u64,
-    /// Name of the upstream.
+    /// Name of the upstream, the last one if there were several.
     pub upstream: String,
+    /// Upstreams that it had before, and why not to the end: nobody was there any more for its next window.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<Move>,
     /// `realtime` or `rolling`.
     pub backend: &'static str,
     /// How it ended.

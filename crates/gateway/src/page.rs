@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::gateway::Core;
-use crate::log::Outcome;
+use crate::log::{Move, Outcome};
 
 /// Why a caller was turned away at the door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +37,7 @@ pub(crate) struct Counters {
     refused: Mutex<BTreeMap<Refusal, u64>>,
     audio_bytes: AtomicU64,
     windows: AtomicU64,
+    moves: AtomicU64,
 }
 
 impl Counters {
@@ -49,13 +50,14 @@ impl Counters {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner).entry(outcome).or_default() += 1;
         self.audio_bytes.fetch_add(tally.audio_bytes() as u64, Ordering::Relaxed);
         self.windows.fetch_add(u64::from(tally.windows()), Ordering::Relaxed);
+        self.moves.fetch_add(tally.moves().len() as u64, Ordering::Relaxed);
     }
 }
 
 /// What one session counts for itself.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
-    instance: String,
+    moves: Mutex<Vec<Move>>,
     audio_bytes: AtomicUsize,
     windows: AtomicU32,
     messages: AtomicU32,
@@ -63,19 +65,15 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(instance: String) -> Self {
-        Self {
-            instance,
-            audio_bytes: AtomicUsize::new(0),
-            windows: AtomicU32::new(0),
-            messages: AtomicU32::new(0),
-            chars: AtomicUsize::new(0),
-        }
+    /// The session goes on elsewhere; `windows` were answered so far, by all that it had.
+    pub(crate) fn moved(&self, from: &str, windows: u32) {
+        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let before: u32 = moves.iter().map(|m| m.windows).sum();
+        moves.push(Move { from: from.to_owned(), windows: windows - before });
     }
 
-    /// What callers are told as `instance`.
-    pub(crate) fn instance(&self) -> &str {
-        &self.instance
+    pub(crate) fn moves(&self) -> Vec<Move> {
+        self.moves.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn audio(&self, bytes: usize) {
@@ -145,6 +143,13 @@ pub(crate) fn page(core: &Core) -> String {
     family("audio_seconds_total", "counter", "Audio of the sessions that are over.", &one(audio_s));
     let windows = count(counters.windows.load(Ordering::Relaxed));
     family("windows_total", "counter", "Windows or segments of the sessions that are over.", &one(windows));
+    let moves = count(counters.moves.load(Ordering::Relaxed));
+    family(
+        "moves_total",
+        "counter",
+        "Upstreams that died under a session which went on at another.",
+        &one(moves),
+    );
     let each = |value: &dyn Fn(&crate::upstream::Server) -> f64| -> Vec<(String, f64)> {
         core.servers.iter().map(|s| (format!("{{upstream=\"{}\"}}", escaped(&s.name)), value(s))).collect()
     };

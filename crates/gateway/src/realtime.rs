@@ -22,6 +22,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use crate::caller::{Ended, Heard, Says, hear, say};
 use crate::chat::{shorten, words};
 use crate::error::UpstreamError;
+use crate::gateway::Host;
 use crate::options::{BYTES_PER_MS, Options, Realtime, audio_bytes, audio_ms};
 use crate::page::Tally;
 use crate::text::Transcript;
@@ -147,7 +148,7 @@ pub(crate) async fn converse<IO>(
     engine: &mut WebSocketStream<Io>,
     options: &Options,
     realtime: &Realtime,
-    model: &Model,
+    host: &Host,
     tally: &Tally,
 ) -> Ended
 where
@@ -157,9 +158,10 @@ where
     let ended = {
         let (mut to_caller, mut from_caller) = caller.split();
         let (mut to_engine, mut from_engine) = engine.split();
-        let limit = limit(options, realtime, model);
+        let limit = limit(options, realtime, &host.model);
         let up = upward(&mut from_caller, &mut to_engine, options, realtime, &limit, &heard_bytes, tally);
-        let down = downward(&mut from_engine, &mut to_caller, realtime, &heard_bytes, tally);
+        let instance = host.server().name.as_str();
+        let down = downward(&mut from_engine, &mut to_caller, realtime, instance, &heard_bytes, tally);
         tokio::select! {
             biased;
             ended = down => ended,
@@ -268,6 +270,7 @@ async fn downward<E, C>(
     engine: &mut E,
     caller: &mut C,
     realtime: &Realtime,
+    instance: &str,
     heard_bytes: &AtomicUsize,
     tally: &Tally,
 ) -> Result<(), Ended>
@@ -294,8 +297,7 @@ where
                     shown = now;
                     tally.said(&shown.0, transcript.marks());
                     let (text, audio_ms) = (&shown.0, shown.1);
-                    say(caller, &Says { kind: "partial", text, audio_ms, instance: tally.instance() })
-                        .await?;
+                    say(caller, &Says { kind: "partial", text, audio_ms, instance }).await?;
                 }
             }
             "transcription.done" => {
@@ -303,11 +305,7 @@ where
                 let text = whole.map_or_else(|| transcript.words(), |raw| Transcript::strip(&raw));
                 tally.said(&text, transcript.marks());
                 let audio_ms = Some(heard_ms());
-                return say(
-                    caller,
-                    &Says { kind: "final", text: &text, audio_ms, instance: tally.instance() },
-                )
-                .await;
+                return say(caller, &Says { kind: "final", text: &text, audio_ms, instance }).await;
             }
             "error" => return Err(event.complaint().into()),
             _ => {}

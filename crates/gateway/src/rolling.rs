@@ -4,11 +4,15 @@
 //! beginning stands and only the end can change. This is the scheme of the official package, with one
 //! difference: a session that fell behind catches up with all the whole windows that have gathered, instead
 //! of one request for each.
+//!
+//! The engine remembers nothing between two windows. So a session whose server is gone when the next window is due goes
+//! on at another. Only where nobody took the connection: a request that broke midway may be what killed the engine, and
+//! must not be taken to the next one.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tapedeck_transport::Connector;
+use tapedeck_transport::ConnectError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::WebSocketStream;
@@ -17,10 +21,10 @@ use crate::audio::Growing;
 use crate::caller::{Ended, Heard, Says, hear, say};
 use crate::chat::{Answer, Question};
 use crate::error::UpstreamError;
+use crate::gateway::{Core, Host};
 use crate::options::{BYTES_PER_MS, Options, Rolling, audio_bytes, audio_ms};
 use crate::page::Tally;
 use crate::text::{Transcript, pieces};
-use crate::upstream::{Model, Server};
 
 /// A call shorter than this is filled up with silence, as the official package does.
 const LEAST_BYTES: usize = 500 * BYTES_PER_MS;
@@ -62,11 +66,10 @@ impl Text {
 
 /// What a session knows.
 struct Session<'a> {
+    core: &'a Core,
     options: &'a Options,
     rolling: &'a Rolling,
-    server: &'a Server,
-    model: &'a Model,
-    connector: &'a Arc<dyn Connector>,
+    host: &'a mut Host,
     audio: Growing,
     /// Audio that no request has carried.
     waiting: Vec<u8>,
@@ -77,10 +80,8 @@ struct Session<'a> {
 /// Leads a call from its first chunk to its final.
 pub(crate) async fn converse<IO>(
     caller: &mut WebSocketStream<IO>,
-    server: &Server,
-    model: &Model,
-    connector: &Arc<dyn Connector>,
-    options: &Options,
+    core: &Core,
+    host: &mut Host,
     rolling: &Rolling,
     tally: &Tally,
 ) -> Ended
@@ -88,11 +89,10 @@ where
     IO: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let mut session = Session {
-        options,
+        core,
+        options: &core.options,
         rolling,
-        server,
-        model,
-        connector,
+        host,
         audio: Growing::default(),
         waiting: Vec::new(),
         text: Text::default(),
@@ -112,6 +112,8 @@ impl Session<'_> {
         let backlog_bytes = audio_bytes(self.options.backlog);
         let mut asked: Option<Asked> = None;
         let mut idle_at = Instant::now() + self.options.idle;
+        // Servers in a row that were not there for the window that is due.
+        let mut lost = 0;
         loop {
             if asked.is_none() {
                 asked = self.ask();
@@ -125,7 +127,17 @@ impl Session<'_> {
                 biased;
                 answer = async { match &mut asked { Some(asked) => asked.await, None => std::future::pending().await } } => {
                     asked = None;
-                    self.text.take(self.rolling, answer?);
+                    let answer = match answer {
+                        Err(UpstreamError::Connect(gone)) if lost < self.core.servers.len() => {
+                            lost += 1;
+                            self.move_on(gone, tally).await?;
+                            asked = Some(self.question());
+                            continue;
+                        }
+                        answer => answer?,
+                    };
+                    lost = 0;
+                    self.text.take(self.rolling, answer);
                     // The answer to the last piece is the final.
                     if !(self.ended && self.waiting.is_empty()) {
                         self.say(caller, "partial", tally).await?;
@@ -177,15 +189,29 @@ impl Session<'_> {
         if self.ended && self.audio.pcm_bytes() < LEAST_BYTES {
             self.audio.push(&vec![0; LEAST_BYTES - self.audio.pcm_bytes()]);
         }
+        Some(self.question())
+    }
+
+    /// Asks what all the audio taken so far says.
+    fn question(&self) -> Asked {
         let question = Question::new(
-            &self.server.endpoint,
+            &self.host.server().endpoint,
             self.options.bearer.as_ref(),
-            &self.model.id,
+            &self.host.model.id,
             &self.audio,
             &self.text.fixed(self.rolling).concat(),
             self.rolling.max_tokens,
         );
-        Some(Box::pin(question.ask(Arc::clone(self.connector), self.options.patience)))
+        Box::pin(question.ask(Arc::clone(&self.core.connector), self.options.patience))
+    }
+
+    /// Leaves a server that is gone for the least busy of the others, or gives its loss as the reason why the call ends.
+    async fn move_on(&mut self, gone: ConnectError, tally: &Tally) -> Result<(), UpstreamError> {
+        self.host.server().mark(false);
+        let Ok(host) = self.core.host().await else { return Err(gone.into()) };
+        tally.moved(&self.host.server().name, self.text.windows);
+        *self.host = host;
+        Ok(())
     }
 
     async fn say<IO>(
@@ -201,7 +227,7 @@ impl Session<'_> {
         tally.said(&text, self.text.windows);
         // Silence that we added is not the caller's.
         let audio_ms = Some(audio_ms(self.audio.pcm_bytes().min(tally.audio_bytes())));
-        say(caller, &Says { kind, text: &text, audio_ms, instance: tally.instance() }).await
+        say(caller, &Says { kind, text: &text, audio_ms, instance: &self.host.server().name }).await
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use serde::Deserialize;
-use tapedeck_transport::{Connector, Endpoint, GetLimits, Secret, http_get};
+use tapedeck_transport::{Connector, Endpoint, GetLimits, HttpError, Secret, http_get};
 
 use crate::error::UpstreamError;
 use crate::options::Upstream;
@@ -103,6 +103,9 @@ impl Server {
         }
         let limits = GetLimits { timeout: CHECK_TIMEOUT, max_bytes: 1 << 20 };
         let answer = http_get(connector, &self.endpoint.with_path("/v1/models"), bearer, limits).await;
+        if let Err(HttpError::Connect(gone)) = answer {
+            return Err(gone.into());
+        }
         let listed = answer
             .ok()
             .filter(|response| response.status == StatusCode::OK)

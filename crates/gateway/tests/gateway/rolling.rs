@@ -7,10 +7,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tapedeck_gateway::{Backend, Options, Outcome, Rolling};
+use tapedeck_gateway::{Backend, Move, Options, Outcome, Rolling};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::stage::{Caller, Stage, completion};
+use crate::stage::{Caller, Stage, completion, get};
 
 fn rolling(options: &mut Options) {
     options.backend = Backend::Rolling(Rolling::default());
@@ -160,4 +160,76 @@ async fn refusals_and_nonsense_end_the_call_with_the_engines_words() {
     assert!(caller.rest().await.0[0]["message"].as_str().unwrap().contains("within 60s"));
     assert_eq!(stage.log().outcome, Outcome::UpstreamSilent);
     assert_eq!(stage.cancelled.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_goes_on_elsewhere_when_its_server_is_gone_between_two_windows() {
+    let stage = Arc::new(Stage::chat(|n, _| (Duration::from_millis(200), 200, completion(WORDS[n - 1]))));
+    let gateway = stage.gateway(2, rolling);
+    let mut caller = Caller::call(&gateway).await.unwrap();
+    caller.speak(3_000).await;
+    assert_eq!(caller.next().await["instance"], "inst1");
+    stage.down.lock().unwrap().push("inst1".into());
+    caller.speak(4_000).await;
+    caller.end().await;
+    let (said, code) = caller.rest().await;
+    let said: Vec<_> =
+        said.iter().map(|m| (m["text"].as_str().unwrap(), m["instance"].as_str().unwrap())).collect();
+    assert_eq!(
+        said,
+        [
+            ("one two three four five six", "inst2"),
+            ("one two three four five six seven", "inst2"),
+            ("one two three four five six seven eight", "inst2"),
+        ],
+        "with all the audio and the text so far"
+    );
+    let log = stage.log();
+    assert_eq!(
+        (code, log.outcome, log.upstream.as_str(), log.windows),
+        (Some(1000), Outcome::Done, "inst2", 4)
+    );
+    assert_eq!(log.moves, [Move { from: "inst1".into(), windows: 1 }]);
+    let page = get(&gateway, "/metrics").await;
+    assert!(page.contains("tapedeck_gateway_moves_total 1.0"), "{page}");
+    assert!(page.contains(r#"upstream_sessions_open{upstream="inst1"} 0.0"#), "{page}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_window_finds_another_server_before_the_next_health_check() {
+    let stage = Arc::new(Stage::chat(|_, _| (Duration::ZERO, 200, completion("words"))));
+    let gateway = stage.gateway(3, rolling);
+    gateway.check().await;
+    let mut caller = Caller::call(&gateway).await.unwrap();
+    *stage.down.lock().unwrap() = vec!["inst1".into(), "inst2".into()];
+    caller.speak(2_000).await;
+    caller.end().await;
+    let (said, code) = caller.rest().await;
+    assert_eq!((said.last().unwrap()["instance"].as_str(), code), (Some("inst3"), Some(1000)));
+    let log = stage.log();
+    assert_eq!(log.moves, [Move { from: "inst1".into(), windows: 0 }], "inst2 never had the session");
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_nobody_left_the_call_ends_and_says_who_was_lost() {
+    let stage = Arc::new(Stage::chat(|_, _| (Duration::ZERO, 200, completion("words"))));
+    let gateway = stage.gateway(2, rolling);
+    let mut caller = Caller::call(&gateway).await.unwrap();
+    *stage.down.lock().unwrap() = vec!["inst1".into(), "inst2".into()];
+    caller.speak(2_000).await;
+    let (said, code) = caller.rest().await;
+    assert!(said[0]["message"].as_str().unwrap().contains("inst1"), "{said:?}");
+    assert_eq!((code, stage.log().outcome), (Some(1011), Outcome::UpstreamFailed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_broke_midway_is_not_taken_to_the_next_engine() {
+    // An answer that breaks off: what was asked may be what killed the engine.
+    let stage = Arc::new(Stage::chat(|_, _| (Duration::ZERO, 0, String::new())));
+    let gateway = stage.gateway(2, rolling);
+    let mut caller = Caller::call(&gateway).await.unwrap();
+    caller.speak(2_000).await;
+    let (_, code) = caller.rest().await;
+    assert_eq!((code, stage.log().outcome), (Some(1011), Outcome::UpstreamFailed));
+    assert_eq!(stage.requests.lock().unwrap().len(), 1);
 }
