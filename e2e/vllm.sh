@@ -203,11 +203,11 @@ fi
 if wanted kill; then
   echo "TC-06: inst2 is killed with SIGKILL under 3 streams, and started again"
   # shellcheck disable=SC2086
-  # Short answers: a server that starts again needs some of the core that all three share.
-  gateway kill "rolling --max-tokens 16" $three
+  # Few windows and short answers: a server that starts again needs some of the core that all three share.
+  gateway kill "rolling --window-s 4 --max-tokens 16" $three
   victim=inst2
   # shellcheck disable=SC2086
-  site kill "ws://$listen/asr" "${asr[rolling]}" '[fault]
+  site kill "ws://$listen/asr" "${asr[rolling]/2000/4000}" '[fault]
 shares = [1.0]
 steady_s = 20
 down_s = 20
@@ -215,7 +215,7 @@ after_s = 40
 well_s = 1800' $three
   play kill "$three" tc06 --n-star 3
   gateway_stop kill
-  grep -v '^Writing' "$work/kill.out"
+  grep -vE '^Writing|: about .* left ' "$work/kill.out"
   python3 e2e/vllm/kill.py "$work" 16
 fi
 for n in $three; do vllm_stop "$n" & done

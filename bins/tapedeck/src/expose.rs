@@ -19,6 +19,7 @@ use tapedeck_cases::Progress;
 use tokio::net::TcpListener;
 
 use crate::common::Failure;
+use crate::serving;
 use state::State;
 
 /// A page that follows a case.
@@ -63,14 +64,9 @@ impl Exposed {
 
 async fn accept(listener: std::net::TcpListener, state: Arc<Mutex<State>>) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, most likely: some connection must end first.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
+    let serve = |stream| {
         let state = Arc::clone(&state);
-        tokio::spawn(async move {
+        async move {
             let service = service_fn(move |request| {
                 let answer = answer(&request, &state);
                 std::future::ready(Ok::<_, Infallible>(answer))
@@ -81,8 +77,9 @@ async fn accept(listener: std::net::TcpListener, state: Arc<Mutex<State>>) {
                 .serve_connection(TokioIo::new(stream), service);
             // A reader that went away is nobody's fault.
             let _ = connection.await;
-        });
-    }
+        }
+    };
+    serving::accept(listener, serve).await;
 }
 
 fn answer(request: &Request<Incoming>, state: &Mutex<State>) -> Response<Full<Bytes>> {

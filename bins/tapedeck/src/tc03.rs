@@ -173,7 +173,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     let mut lines = vec![String::new(), format!("N* {is}{found}{state}{simulated}")];
     if let Some(published) = capacity.published {
         lines.push(format!(
-            "{} x N* = {published} calls may be published as capacity",
+            "{published} concurrent calls may be published as capacity: {} x N*, rounded down",
             capacity.safety_factor
         ));
     }

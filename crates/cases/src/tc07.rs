@@ -130,7 +130,7 @@ impl Candidate {
         let step = self.instances.max(other.instances);
         if n(self).abs_diff(n(other)) >= step {
             return (n(self) > n(other)).then(|| {
-                format!("N* is {} instead of {}", self.capacity.display(), other.capacity.display())
+                format!("N* {}; the other's {}", self.capacity.display(), other.capacity.display())
             });
         }
         if let (Some(ours), Some(theirs)) = (self.lag_p95_s, other.lag_p95_s) {

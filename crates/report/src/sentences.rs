@@ -265,7 +265,7 @@ pub(crate) const SENTENCES: &[(&str, &str)] = &[
         "N* and lag are alike, and {} % of the KV pool are free instead of {} %",
         "N* 与欠账延迟相近，KV 池空闲 {0} %，而对方为 {1} %",
     ),
-    ("N* is {} instead of {}", "N* 为 {0}，而对方为 {1}"),
+    ("N* {}; the other's {}", "N* 为 {0}，而对方为 {1}"),
     ("nothing can be recommended: the tiers of {} prove nothing", "无法推荐：{0} 的各档什么也证明不了"),
     // The campaign.
     ("left out, as asked", "按要求略去"),

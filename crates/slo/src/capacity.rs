@@ -98,7 +98,10 @@ impl Capacity {
             _ => {}
         }
         if let Some(published) = self.published {
-            out.push_str(&format!("; published capacity {} x N* = {published}", self.safety_factor));
+            out.push_str(&format!(
+                "; published capacity {published} ({} x N*, rounded down)",
+                self.safety_factor
+            ));
         }
         if let Some(cap) = self.quality_cap {
             out.push_str(&format!("; capped at {cap} streams by the word error alarm"));

@@ -120,7 +120,7 @@ fn the_sentence_names_the_limits_the_points_and_the_simulation() {
     assert_eq!(c.point_verdict_tiers, [6]);
     assert_eq!(
         c.sentence(),
-        "N* = 6 (exact: 12 streams broke ttft and final); published capacity 0.7 x N* = 4; only point verdicts at 6; \
+        "N* = 6 (exact: 12 streams broke ttft and final); published capacity 4 (0.7 x N*, rounded down); only point verdicts at 6; \
          simulated"
     );
     let back: tapedeck_slo::Capacity = serde_json::from_str(&serde_json::to_string(&c).unwrap()).unwrap();
