@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tapedeck_record::ExitCode;
 use tapedeck_report::compare::compare;
-use tapedeck_report::data::{SeriesWriter, write_tables};
+use tapedeck_report::data::Tables;
 use tapedeck_report::diagnose::{Diagnosis, diagnose};
 use tapedeck_report::merge::{MergeError, merge};
 use tapedeck_report::rescore::{Changes, RescoreError, rescore};
 use tapedeck_report::symptoms::Finding as Symptoms;
 use tapedeck_report::traces::TraceError;
 use tapedeck_report::waits::{Growth, Part};
-use tapedeck_report::{Answer, Lang, ReadError, Run, Wanted, WriteError, riva, text, write_report};
+use tapedeck_report::{Answer, Lang, ReadError, Reading, Run, Wanted, WriteError, riva, text, write_report};
 use tapedeck_slo::demand::{Demand, Finding, answered, meant_to_fail, told};
 use thiserror::Error;
 
@@ -400,30 +400,22 @@ fn page(args: &ReportArgs, given: &Path, folder: &Path, out: &mut dyn Write) -> 
     } else {
         // What is no run leaves no folder behind.
         Run::probe(given)?;
-        let data = folder.join("data");
-        let mut series = SeriesWriter::create(&data)?;
-        let run = Run::read_with(given, &mut |step, line| series.add(step, line))?;
-        series.finish()?;
+        let tables = Tables::create(&folder.join("data"))?;
+        let run = Run::read_with(given, Some(&tables), Reading::default())?;
+        tables.finish(&run)?;
         run
     };
     run.promise = run.promise.with(&args.promise.plan());
     run.promise.check().map_err(|e| Failure::Usage(e.to_string()))?;
     let answer = Answer::of(&run);
-    // Tables and pages do not wait for each other.
-    std::thread::scope(|scope| {
-        let tables = scope.spawn(|| {
-            if args.html_only { Ok(()) } else { write_tables(&run, &folder.join("data")).map(drop) }
-        });
-        for lang in args.lang.all() {
-            let wanted = Wanted { lang: *lang, texts: args.texts, plots: !args.html_only };
-            let written = write_report(&run, &answer, wanted, folder)?;
-            if !args.quiet {
-                print(out, &text::answer(&run, &answer, *lang));
-                print(out, &[written.html.display().to_string()]);
-            }
+    for lang in args.lang.all() {
+        let wanted = Wanted { lang: *lang, texts: args.texts, plots: !args.html_only };
+        let written = write_report(&run, &answer, wanted, folder)?;
+        if !args.quiet {
+            print(out, &text::answer(&run, &answer, *lang));
+            print(out, &[written.html.display().to_string()]);
         }
-        tables.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
+    }
     let findings = check(&run, &answer, &args.fail);
     if !findings.is_empty() {
         print(out, &["Limits on the command line:".into()]);

@@ -4,7 +4,7 @@ mod appendix;
 mod ladder;
 mod steps;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use tapedeck_slo::{Capacity, Verdict};
 
 use crate::answer::{Answer, n_star_line, published};
@@ -37,6 +37,23 @@ pub(crate) fn verdict_name(verdict: Verdict) -> Said {
     }
 }
 
+/// Words between tags, in which `names` stand as code.
+#[derive(Clone, Copy)]
+struct Inline<'a>(&'a str);
+
+impl Render for Inline<'_> {
+    fn render_to(&self, out: &mut String) {
+        let mut rest = self.0;
+        while let Some((before, (name, after))) =
+            rest.split_once('`').and_then(|(before, behind)| Some((before, behind.split_once('`')?)))
+        {
+            html! { (before) code { (name) } }.render_to(out);
+            rest = after;
+        }
+        rest.render_to(out);
+    }
+}
+
 struct Writer<'a> {
     run: &'a Run,
     answer: &'a Answer,
@@ -52,17 +69,17 @@ pub(crate) fn page(run: &Run, answer: &Answer, lang: Lang, texts: &[Vec<String>]
 }
 
 impl Writer<'_> {
-    fn t(&self, word: Word) -> &'static str {
-        word.template(self.lang)
+    fn t(&self, word: Word) -> Inline<'static> {
+        Inline(word.template(self.lang))
     }
 
-    fn s<'b>(&self, said: &'b Said) -> &'b str {
-        said.text(self.lang)
+    fn s<'b>(&self, said: &'b Said) -> Inline<'b> {
+        Inline(said.text(self.lang))
     }
 
     fn whole(&mut self, texts: &[Vec<String>]) -> Markup {
         let name = self.run.name();
-        let title = format!("{} · {name}", self.t(Word::Report));
+        let title = format!("{} · {name}", self.t(Word::Report).0);
         let campaign = cases::campaign(self.run);
         let (cases, missing_cases) = cases::sections(self.run, self.lang);
         let main = html! {
@@ -210,7 +227,7 @@ impl Writer<'_> {
     fn card(&self, title: Word, capacity: Option<&Capacity>, withheld: bool) -> Markup {
         let tip = hover("n_star");
         html! {
-            div class="card" title=[tip.as_ref().map(|t| self.s(t))] {
+            div class="card" title=[tip.as_ref().map(|t| self.s(t).0)] {
                 p class="label" { (self.t(title)) }
                 @match capacity {
                     Some(c) => {
@@ -273,30 +290,31 @@ impl Writer<'_> {
     }
 
     /// A sentence that a case wrote down begins and ends like one.
-    fn sentence(&self, said: &Said) -> String {
-        let text = self.s(said);
+    fn sentence(&self, said: &Said) -> Markup {
+        let text = said.text(self.lang);
         if self.lang != Lang::En {
-            return text.to_owned();
+            return Inline(text).render();
         }
         let mut rest = text.chars();
         let mut out: String = rest.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(rest).collect();
         if out.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ')') {
             out.push('.');
         }
-        out
+        Inline(&out).render()
     }
 
     /// A heading that tells its definition to whoever points at it.
     fn heading(&self, head: &Said, of_text: bool) -> Markup {
         html! {
-            th class=[of_text.then_some("text")] title=[hover_of(head).as_ref().map(|tip| self.s(tip))] { (self.s(head)) }
+            th class=[of_text.then_some("text")] title=[hover_of(head).as_ref().map(|tip| self.s(tip).0)] { (self.s(head)) }
         }
     }
 
     fn table(&self, table: &Table) -> Markup {
         let rows = aligned(&table.rows);
         // A column with words in it reads from the left, numbers stand below each other at the right.
-        let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at)).map(|cell| self.s(cell));
+        let cells =
+            |at: usize| rows.iter().filter_map(move |row| row.get(at)).map(|cell| cell.text(self.lang));
         let long = |text: &str| text.chars().count() > 24 && with_interval(text).is_none();
         let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "-><".contains(c));
         let class_of = |at: usize| match at {
@@ -316,7 +334,7 @@ impl Writer<'_> {
                         @if at == 0 { th scope="row" { (self.s(cell)) } }
                         @else {
                             td class=[class(at)] {
-                                @match with_interval(self.s(cell)) {
+                                @match with_interval(cell.text(self.lang)) {
                                     Some((value, interval)) => { (value) span class="ci" { (interval) } },
                                     None => (self.s(cell)),
                                 }
@@ -366,6 +384,17 @@ fn aligned(rows: &[Vec<Said>]) -> Vec<Vec<Said>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_words_stand_as_code() {
+        let shown = |text| Inline(text).render().into_string();
+        assert_eq!(
+            shown("play `tc01` <twice>, `a&b`."),
+            "play <code>tc01</code> &lt;twice&gt;, <code>a&amp;b</code>."
+        );
+        assert_eq!(shown("one ` alone"), "one ` alone");
+        assert_eq!(shown(""), "");
+    }
 
     #[test]
     fn an_interval_is_told_from_other_brackets() {

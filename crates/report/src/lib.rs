@@ -25,13 +25,17 @@
 //! one that is not known stands as it was written.
 
 pub mod answer;
+mod blocks;
 mod cases;
 pub mod compare;
+mod csv;
 pub mod data;
 pub mod diagnose;
 pub mod doubt;
+mod frame;
 pub mod glossary;
 mod html;
+mod lanes;
 pub mod line;
 pub mod merge;
 mod newrun;
@@ -47,6 +51,7 @@ mod recorded;
 pub mod rescore;
 pub mod risks;
 pub mod riva;
+pub mod samples;
 mod section;
 mod sentences;
 pub mod series;
@@ -61,5 +66,5 @@ pub mod words;
 pub use answer::Answer;
 pub use doubt::{Doubt, Weight};
 pub use output::{Wanted, WriteError, Written, write_html, write_report};
-pub use read::{ReadError, Run, Step};
+pub use read::{ReadError, Reading, Run, Step};
 pub use words::{Lang, Said};

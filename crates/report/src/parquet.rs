@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use polars_core::prelude::{Column, DataFrame, NamedFrom, PolarsError, Series};
-use polars_io::parquet::write::{BatchedWriter, ParquetWriter};
+use polars_io::parquet::write::{BatchedWriter, ParquetWriter, RowGroupIterColumns};
 
-use crate::data::{Frame, Values};
+use crate::frame::{Frame, Values};
 use crate::output::WriteError;
 
-/// A Parquet file that is written batch by batch, beside its name until it is whole.
-pub(crate) struct Batches {
+/// Rows as Parquet holds them.
+pub(crate) struct Group(Vec<RowGroupIterColumns<'static, PolarsError>>);
+
+/// A Parquet file that is written group of rows by group of rows, beside its name until it is whole.
+pub(crate) struct Groups {
     writer: BatchedWriter<File>,
     part: PathBuf,
     path: PathBuf,
@@ -21,7 +24,13 @@ fn failed(path: &Path) -> impl Fn(PolarsError) -> WriteError + '_ {
     |e| WriteError::io(path, std::io::Error::other(e.to_string()))
 }
 
-fn frame(frame: &Frame) -> Result<DataFrame, PolarsError> {
+impl std::fmt::Debug for Groups {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Groups").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+fn frame(frame: &Frame<'_>) -> Result<DataFrame, PolarsError> {
     let columns = frame
         .columns
         .iter()
@@ -42,9 +51,9 @@ fn frame(frame: &Frame) -> Result<DataFrame, PolarsError> {
     DataFrame::new_infer_height(columns)
 }
 
-impl Batches {
+impl Groups {
     /// Opens a file whose columns are those of a frame.
-    pub(crate) fn create(path: &Path, like: &Frame) -> Result<Self, WriteError> {
+    pub(crate) fn create(path: &Path, like: &Frame<'_>) -> Result<Self, WriteError> {
         let part = path.with_extension("parquet.part");
         let file = File::create(&part).map_err(|e| WriteError::io(&part, e))?;
         let schema = Arc::clone(frame(like).map_err(failed(path))?.schema());
@@ -52,10 +61,16 @@ impl Batches {
         Ok(Self { writer, part, path: path.to_path_buf() })
     }
 
-    /// Adds rows.
-    pub(crate) fn write(&mut self, rows: &Frame) -> Result<(), WriteError> {
+    /// Makes rows ready, on whichever thread.
+    pub(crate) fn encode(&self, rows: &Frame<'_>) -> Result<Group, WriteError> {
         let rows = frame(rows).map_err(failed(&self.path))?;
-        self.writer.write_batch(&rows).map_err(failed(&self.path))
+        let groups: Result<_, _> = self.writer.encode_and_compress(&rows).collect();
+        groups.map(Group).map_err(failed(&self.path))
+    }
+
+    /// Adds rows.
+    pub(crate) fn write(&self, Group(rows): Group) -> Result<(), WriteError> {
+        self.writer.write_row_groups(rows).map_err(failed(&self.path))
     }
 
     /// Ends the file and gives it its name.
@@ -75,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn rows(names: &[&str]) -> Frame {
+    fn rows<'a>(names: &[&'a str]) -> Frame<'a> {
         Frame {
             columns: vec![
                 ("name".into(), Values::Text(names.iter().map(|n| Some((*n).into())).collect())),
@@ -87,14 +102,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_in_batches_is_read_back_with_the_unknown_as_null() {
+    fn what_was_written_in_groups_is_read_back_with_the_unknown_as_null() {
         let tmp = tempfile::tempdir().unwrap();
         let path = tmp.path().join("calls.parquet");
-        let mut batches = Batches::create(&path, &rows(&[])).unwrap();
-        batches.write(&rows(&["a", "b"])).unwrap();
+        let groups = Groups::create(&path, &rows(&[])).unwrap();
+        let [last, first] = [["c"].as_slice(), &["a", "b"]].map(|names| groups.encode(&rows(names)).unwrap());
+        groups.write(first).unwrap();
         assert!(!path.exists(), "half a file has no name");
-        batches.write(&rows(&["c"])).unwrap();
-        batches.finish().unwrap();
+        groups.write(last).unwrap();
+        groups.finish().unwrap();
         let read = ParquetReader::new(File::open(&path).unwrap()).finish().unwrap();
         assert_eq!(read.shape(), (3, 4));
         let cell = |column: &str, row: usize| read.column(column).unwrap().get(row).unwrap().into_static();
@@ -111,8 +127,8 @@ mod tests {
     fn a_table_without_rows_has_its_columns() {
         let tmp = tempfile::tempdir().unwrap();
         let path = tmp.path().join("none.parquet");
-        let batches = Batches::create(&path, &rows(&[])).unwrap();
-        batches.finish().unwrap();
+        let groups = Groups::create(&path, &rows(&[])).unwrap();
+        groups.finish().unwrap();
         let read = ParquetReader::new(File::open(&path).unwrap()).finish().unwrap();
         assert_eq!(read.shape(), (0, 4));
     }

@@ -98,6 +98,7 @@ pub(crate) const SENTENCES: &[(&str, &str)] = &[
         "{} x N* = {} leaves no whole line; give a larger safety factor",
         "{0} × N*（{1} 路）不足一条线路；请用更大的安全系数",
     ),
+    ("at least {}", "至少 {0}"),
     ("the given mean (spread unknown: taken as exponential)", "给定的平均时长（离散程度未知，按指数分布）"),
 ];
 

@@ -1,8 +1,6 @@
 //! A run directory as far as it can be read.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -11,8 +9,13 @@ use tapedeck_rundir::{CommittedStep, Event, RunInfo};
 use tapedeck_sizing::PromisePlan;
 use tapedeck_slo::{Capacity, Limits, TierReport};
 
+pub use crate::blocks::Reading;
+use crate::blocks::{Bad, Owners, standing, walk};
+use crate::csv;
+use crate::data::{Rows, Tables};
 use crate::doubt::Doubt;
 use crate::line::Line;
+use crate::samples::Samples;
 use crate::series::Series;
 use crate::words::{Said, Word, say};
 
@@ -121,7 +124,7 @@ impl Run {
     /// # Errors
     /// Only where there is nothing of a run at all.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Self::read_with(path, &mut |_, _| {})
+        Self::read_with(path, None, Reading::default())
     }
 
     /// Whether a folder holds anything of a run at all.
@@ -138,12 +141,12 @@ impl Run {
         Ok(())
     }
 
-    /// As [`Run::read`], and shows every sample of a standing step to `each` while it passes by (samples are not
-    /// kept: ten million of them would not fit).
+    /// As [`Run::read`], and writes every call and sample of standing steps into tables while they pass by (samples
+    /// are not kept: ten million of them would not fit).
     ///
     /// # Errors
     /// As [`Run::read`].
-    pub fn read_with(path: &Path, each: &mut dyn FnMut(&str, &Line<'_>)) -> Result<Self, ReadError> {
+    pub fn read_with(path: &Path, tables: Option<&Tables>, reading: Reading) -> Result<Self, ReadError> {
         Self::probe(path)?;
         let mut doubts = Vec::new();
         let info = json(path, "run.json", &mut doubts, true);
@@ -160,7 +163,7 @@ impl Run {
             })
             .collect();
         let events = lines(path, "events.jsonl", &mut doubts);
-        let ladder_csv = std::fs::read_to_string(path.join("ladder.csv")).ok().map(|text| csv_cells(&text));
+        let ladder_csv = std::fs::read_to_string(path.join("ladder.csv")).ok().map(|text| csv::cells(&text));
         let mut steps: Vec<Step> = standing(&committed)
             .map(|(_, step)| Step {
                 name: step.step.clone(),
@@ -171,18 +174,13 @@ impl Run {
                 series: Series::new((step.report.window_from_s, step.report.window_to_s)),
             })
             .collect();
-        // The two large files are read side by side.
-        let (calls, call_doubts) = std::thread::scope(|scope| {
-            let names: Vec<String> = steps.iter().map(|s| s.name.clone()).collect();
-            let committed = &committed;
-            let calls = scope.spawn(move || read_calls(path, committed, &names));
-            read_series(path, committed, &mut steps, &mut doubts, each);
-            calls.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        for (step, calls) in steps.iter_mut().zip(calls) {
+        let growing = Growing { path, reading, committed: &committed, steps: &steps, tables };
+        let series = growing.series(&mut doubts);
+        let calls = growing.calls(&mut doubts);
+        for (step, (series, calls)) in steps.iter_mut().zip(series.into_iter().zip(calls)) {
+            step.series = series;
             step.calls = calls;
         }
-        doubts.extend(call_doubts);
         let mut run = Self {
             path: path.to_path_buf(),
             info,
@@ -312,26 +310,6 @@ fn lines<T: DeserializeOwned>(path: &Path, name: &str, doubts: &mut Vec<Doubt>) 
     all
 }
 
-/// Lines that could not be read.
-#[derive(Default)]
-struct Bad {
-    count: usize,
-    first: Option<(usize, String)>,
-}
-
-impl Bad {
-    fn add(&mut self, line: usize, why: &dyn std::fmt::Display) {
-        self.count += 1;
-        self.first.get_or_insert_with(|| (line, why.to_string()));
-    }
-
-    fn tell(self, name: &str, doubts: &mut Vec<Doubt>) {
-        if let Some((line, why)) = self.first {
-            doubts.push(Doubt::note(say!(Word::BadLines, name, self.count, line, why)));
-        }
-    }
-}
-
 /// The committed steps in order (with `None` for a line that could not be read), and how many could not be read.
 fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>, usize) {
     let Ok(text) = std::fs::read_to_string(path.join("steps.jsonl")) else {
@@ -358,168 +336,112 @@ fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>,
     (all, unread)
 }
 
-/// Steps that nothing replaced, with their place in the journal.
-fn standing(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usize, &CommittedStep)> {
-    committed
-        .iter()
-        .enumerate()
-        .filter_map(|(at, step)| Some((at, step.as_ref()?)))
-        .filter(|(at, step)| !committed.iter().skip(at + 1).flatten().any(|later| later.step == step.step))
-}
-
-/// Which standing step a line of a growing file belongs to, going by the bytes that the journal remembers.
-struct Owner {
-    /// (end of the part in bytes, index among the standing steps).
-    parts: Vec<(u64, Option<usize>)>,
-    at: usize,
-}
-
-impl Owner {
-    fn new(committed: &[Option<CommittedStep>], end: fn(&CommittedStep) -> u64) -> Self {
-        let standing: Vec<usize> = standing(committed).map(|(at, _)| at).collect();
-        let parts = committed
-            .iter()
-            .enumerate()
-            .filter_map(|(at, step)| Some((end(step.as_ref()?), standing.iter().position(|s| *s == at))))
-            .collect();
-        Self { parts, at: 0 }
+/// What was found of a step in a block, beside what was found of others.
+fn of<T: Default>(found: &mut Vec<(usize, T)>, step: usize) -> Option<&mut T> {
+    if found.last().is_none_or(|(last, _)| *last != step) {
+        found.push((step, T::default()));
     }
+    found.last_mut().map(|(_, found)| found)
+}
 
-    /// The owner of the line that ends at this byte; outside every part for what was never committed.
-    fn of(&mut self, line_end: u64) -> Option<Option<usize>> {
-        while self.parts.get(self.at).is_some_and(|p| line_end > p.0) {
-            self.at += 1;
+/// The two large files of a run, and what is made of them.
+struct Growing<'a> {
+    path: &'a Path,
+    reading: Reading,
+    committed: &'a [Option<CommittedStep>],
+    steps: &'a [Step],
+    tables: Option<&'a Tables>,
+}
+
+impl Growing<'_> {
+    /// The calls of every standing step, by its place.
+    fn calls(&self, doubts: &mut Vec<Doubt>) -> Vec<Vec<CallRecord>> {
+        #[derive(serde::Deserialize)]
+        struct Named<'a> {
+            #[serde(borrow)]
+            step: std::borrow::Cow<'a, str>,
         }
-        self.parts.get(self.at).map(|p| p.1)
-    }
-}
-
-/// The journal, and which of its lengths tells where a step's part of a file ends.
-type Parts<'a> = (&'a [Option<CommittedStep>], fn(&CommittedStep) -> u64);
-
-/// Goes through a growing file line by line; `take` says whether the line could be used for that step.
-fn walk(
-    path: &Path,
-    name: &str,
-    (committed, end): Parts<'_>,
-    doubts: &mut Vec<Doubt>,
-    mut take: impl FnMut(&str, Option<usize>) -> Result<bool, String>,
-) {
-    let Ok(file) = File::open(path.join(name)) else {
-        doubts.push(Doubt::missing(name));
-        return;
-    };
-    let mut owner = Owner::new(committed, end);
-    let mut reader = BufReader::with_capacity(1 << 18, file);
-    let mut line = Vec::new();
-    let (mut bytes, mut n) = (0_u64, 0_usize);
-    let (mut bad, mut strays, mut uncommitted) = (Bad::default(), 0_usize, 0_usize);
-    loop {
-        line.clear();
-        match reader.read_until(b'\n', &mut line) {
-            Ok(0) => break,
-            Ok(read) => bytes += read as u64,
-            Err(e) => {
-                bad.add(n + 1, &e);
-                break;
+        let of_step = |at: usize, text: &str, calls: &mut Vec<(usize, Vec<CallRecord>)>| {
+            let Some(name) = self.steps.get(at).map(|s| s.name.as_str()) else { return Ok(true) };
+            // As we write it, the step comes first; whoever else wrote the line is read twice.
+            let ours = text.strip_prefix("{\"step\":\"").and_then(|t| t.strip_prefix(name));
+            if !ours.is_some_and(|rest| rest.starts_with("\",")) {
+                let named: Named<'_> = serde_json::from_str(text)?;
+                if named.step != name {
+                    return Ok(false);
+                }
             }
-        }
-        n += 1;
-        let Some(owner) = owner.of(bytes) else {
-            uncommitted += 1;
-            continue;
+            let call = serde_json::from_str(text)?;
+            if let Some(calls) = of(calls, at) {
+                calls.push(call);
+            }
+            Ok::<_, serde_json::Error>(true)
         };
-        match std::str::from_utf8(&line) {
-            Err(e) => bad.add(n, &e),
-            Ok(text) if text.trim().is_empty() => {}
-            Ok(text) => match take(text, owner) {
-                Ok(true) => {}
-                Ok(false) => strays += 1,
-                Err(why) => bad.add(n, &why),
+        let mut all = vec![Vec::new(); self.steps.len()];
+        walk(
+            (self.path, "calls.jsonl"),
+            self.reading,
+            &Owners::new(self.committed, |s| s.calls_bytes),
+            doubts,
+            |lines| {
+                let mut calls = Vec::new();
+                lines.each(|at, text| of_step(at, text, &mut calls).map_err(|e| e.to_string()));
+                self.with_rows(calls, |tables, step, calls| tables.calls(step, calls))
             },
-        }
+            |found| {
+                for (at, mut calls, rows) in found {
+                    all.get_mut(at).into_iter().for_each(|all| all.append(&mut calls));
+                    self.tables.zip(rows).into_iter().for_each(|(tables, rows)| tables.write_calls(rows));
+                }
+            },
+        );
+        all
     }
-    bad.tell(name, doubts);
-    if strays > 0 {
-        doubts.push(Doubt::note(say!(Word::Strays, name, strays)));
-    }
-    if uncommitted > 0 {
-        doubts.push(Doubt::note(say!(Word::Uncommitted, name, uncommitted)));
-    }
-}
 
-/// The calls of every standing step, by its place, and what is odd about them.
-fn read_calls(
-    path: &Path,
-    committed: &[Option<CommittedStep>],
-    names: &[String],
-) -> (Vec<Vec<CallRecord>>, Vec<Doubt>) {
-    #[derive(serde::Deserialize)]
-    struct Named<'a> {
-        #[serde(borrow)]
-        step: std::borrow::Cow<'a, str>,
+    /// The samples of every standing step, by its place.
+    fn series(&self, doubts: &mut Vec<Doubt>) -> Vec<Series> {
+        let mut all: Vec<Series> = self.steps.iter().map(|step| step.series.clone()).collect();
+        walk(
+            (self.path, "series.jsonl"),
+            self.reading,
+            &Owners::new(self.committed, |s| s.series_bytes),
+            doubts,
+            |lines| {
+                let mut samples: Vec<(usize, Samples)> = Vec::new();
+                lines.each(|at, text| {
+                    let line: Line<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+                    if self.steps.get(at).is_none_or(|step| line.step != step.name) {
+                        return Ok(false);
+                    }
+                    if let Some(samples) = of(&mut samples, at) {
+                        samples.add(&line);
+                    }
+                    Ok(true)
+                });
+                self.with_rows(samples, |tables, step, samples| tables.samples(step, samples))
+            },
+            |found| {
+                for (at, samples, rows) in found {
+                    all.get_mut(at).into_iter().for_each(|series| series.add(&samples));
+                    self.tables.zip(rows).into_iter().for_each(|(tables, rows)| tables.write_samples(rows));
+                }
+            },
+        );
+        all
     }
-    let mut all = vec![Vec::new(); names.len()];
-    let mut doubts = Vec::new();
-    walk(path, "calls.jsonl", (committed, |s| s.calls_bytes), &mut doubts, |text, owner| {
-        let Some((name, calls)) = owner.and_then(|at| names.get(at).zip(all.get_mut(at))) else {
-            return Ok(true);
+
+    /// Makes rows of what was found, where tables are wanted.
+    fn with_rows<T>(
+        &self,
+        found: Vec<(usize, T)>,
+        rows: impl Fn(&Tables, &Step, &T) -> Rows,
+    ) -> Vec<(usize, T, Option<Rows>)> {
+        let with = |(at, found)| {
+            let rows = self.tables.zip(self.steps.get(at)).map(|(tables, step)| rows(tables, step, &found));
+            (at, found, rows)
         };
-        // As we write it, the step comes first; whoever else wrote the line is read twice.
-        let ours = text.strip_prefix("{\"step\":\"").and_then(|t| t.strip_prefix(name.as_str()));
-        if !ours.is_some_and(|rest| rest.starts_with("\",")) {
-            let named: Named<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
-            if named.step != *name {
-                return Ok(false);
-            }
-        }
-        calls.push(serde_json::from_str::<CallRecord>(text).map_err(|e| e.to_string())?);
-        Ok(true)
-    });
-    (all, doubts)
-}
-
-fn read_series(
-    path: &Path,
-    committed: &[Option<CommittedStep>],
-    steps: &mut [Step],
-    doubts: &mut Vec<Doubt>,
-    each: &mut dyn FnMut(&str, &Line<'_>),
-) {
-    walk(path, "series.jsonl", (committed, |s| s.series_bytes), doubts, |text, owner| {
-        let Some(step) = owner.and_then(|at| steps.get_mut(at)) else { return Ok(true) };
-        let line: Line<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        if line.step != step.name {
-            return Ok(false);
-        }
-        step.series.add(&line);
-        each(&step.name, &line);
-        Ok(true)
-    });
-}
-
-/// Cells of a CSV file without line breaks in cells, which is what ours have.
-pub(crate) fn csv_cells(text: &str) -> Vec<Vec<String>> {
-    text.lines().filter(|l| !l.trim().is_empty()).map(csv_line).collect()
-}
-
-fn csv_line(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        let Some(cell) = cells.last_mut() else { break };
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(String::new()),
-            c => cell.push(c),
-        }
+        found.into_iter().map(with).collect()
     }
-    cells
 }
 
 /// A sentence of the run directory, said in both languages where it is one of ours.

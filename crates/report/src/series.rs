@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::line::End;
-pub use crate::line::Line;
-use crate::line::{SCALARS, place_of};
+use crate::line::{End, SCALARS, place_of};
+use crate::samples::Samples;
 
 /// One bin of a thinned-out series.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,14 +82,6 @@ impl Thin {
     }
 }
 
-/// The entry of a name, which is copied only when it is new.
-fn known<'a, V>(map: &'a mut BTreeMap<String, V>, name: &str, new: impl FnOnce() -> V) -> Option<&'a mut V> {
-    if !map.contains_key(name) {
-        map.insert(name.to_owned(), new());
-    }
-    map.get_mut(name)
-}
-
 fn join(a: Sums, b: Sums) -> Sums {
     Sums { min: a.min.min(b.min), max: a.max.max(b.max), sum: a.sum + b.sum, n: a.n + b.n }
 }
@@ -119,14 +110,22 @@ struct Track {
     sums: bool,
 }
 
+/// What was read of one source.
+#[derive(Debug, Clone)]
+struct Source {
+    /// A place for each scalar.
+    thin: Vec<Thin>,
+    /// Histograms by name; there are few.
+    tracks: Vec<(String, Track)>,
+}
+
 /// The samples of a step.
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     window: (f64, f64),
-    /// By source, a place for each scalar.
-    thin: BTreeMap<String, Vec<Thin>>,
-    /// By source and name.
-    histograms: BTreeMap<String, BTreeMap<String, Track>>,
+    /// By name, the place among the sources.
+    places: BTreeMap<String, usize>,
+    sources: Vec<Source>,
     /// Samples that were read.
     pub samples: u64,
     /// Read-outs that failed.
@@ -140,55 +139,60 @@ impl Series {
         Self { window, ..Self::default() }
     }
 
-    /// Takes one line.
-    pub fn add(&mut self, line: &Line<'_>) {
-        if line.kind == "gap" {
-            self.gaps += 1;
-            return;
-        }
-        self.samples += 1;
-        let source = line.source.as_ref();
-        let Some(of_source) = known(&mut self.thin, source, || vec![Thin::default(); SCALARS]) else {
-            return;
-        };
-        for (thin, value) in of_source.iter_mut().zip(line.scalars()) {
-            if let Some(value) = value {
-                thin.add(line.at_s, value);
+    /// Takes the samples that follow.
+    pub fn add(&mut self, samples: &Samples) {
+        let names = samples.names();
+        let gap = names.iter().position(|name| name == "gap");
+        // Names are looked up once, not with every sample.
+        let mut places: Vec<Option<usize>> = vec![None; names.len()];
+        for sample in samples.iter() {
+            if Some(sample.kind) == gap {
+                self.gaps += 1;
+                continue;
             }
-        }
-        if line.at_s < self.window.0 || line.at_s > self.window.1 || line.histograms.0.is_empty() {
-            return;
-        }
-        let Some(tracks) = known(&mut self.histograms, source, BTreeMap::new) else { return };
-        for (name, end) in &line.histograms.0 {
-            let new = || Track { last: None, gained: Gained::default(), sums: true };
-            let Some(track) = known(tracks, name, new) else { continue };
-            track.sums &= end.sum.is_some();
-            if let Some(before) = track.last {
-                // A counter that went down was reset: what it shows now was gained since.
-                let reset = end.count < before.count;
-                track.gained.count += if reset { end.count } else { end.count - before.count };
-                if let Some(sum) = end.sum {
-                    let gain = if reset { sum } else { sum - before.sum.unwrap_or(0.0) };
-                    track.gained.sum = Some(track.gained.sum.unwrap_or(0.0) + gain);
+            self.samples += 1;
+            let (Some(place), Some(name)) = (places.get_mut(sample.source), names.get(sample.source)) else {
+                continue;
+            };
+            let place = *place.get_or_insert_with(|| self.place(name));
+            let Some(source) = self.sources.get_mut(place) else { continue };
+            for (scalar, value) in sample.scalars {
+                source.thin.get_mut(*scalar).into_iter().for_each(|thin| thin.add(sample.at_s, *value));
+            }
+            if (self.window.0..=self.window.1).contains(&sample.at_s) {
+                for (name, end) in sample.ends {
+                    names.get(*name).into_iter().for_each(|name| source.follow(name, *end));
                 }
             }
-            track.last = Some(*end);
         }
+    }
+
+    /// The place of a source, which may be new.
+    fn place(&mut self, name: &str) -> usize {
+        *self.places.entry(name.to_owned()).or_insert_with(|| {
+            self.sources.push(Source { thin: vec![Thin::default(); SCALARS], tracks: Vec::new() });
+            self.sources.len() - 1
+        })
+    }
+
+    /// Sources in the order of their names.
+    fn named(&self) -> impl Iterator<Item = (&str, &Source)> {
+        self.places.iter().filter_map(|(name, place)| Some((name.as_str(), self.sources.get(*place)?)))
     }
 
     /// Sources that carry this scalar.
     pub fn sources(&self, scalar: &str) -> impl Iterator<Item = &str> {
         let place = place_of(scalar);
         let carries =
-            move |all: &Vec<Thin>| place.and_then(|p| all.get(p)).is_some_and(|thin| !thin.bins.is_empty());
-        self.thin.iter().filter(move |(_, all)| carries(all)).map(|(name, _)| name.as_str())
+            move |of: &Source| place.and_then(|p| of.thin.get(p)).is_some_and(|thin| !thin.bins.is_empty());
+        self.named().filter(move |(_, source)| carries(source)).map(|(name, _)| name)
     }
 
     /// One scalar of one source over time.
     #[must_use]
     pub fn of(&self, source: &str, scalar: &str) -> Vec<Bin> {
-        let thin = self.thin.get(source).zip(place_of(scalar)).and_then(|(all, place)| all.get(place));
+        let source = self.places.get(source).and_then(|place| self.sources.get(*place));
+        let thin = source.zip(place_of(scalar)).and_then(|(source, place)| source.thin.get(place));
         thin.map(Thin::bins).unwrap_or_default()
     }
 
@@ -234,7 +238,7 @@ impl Series {
     /// What a histogram gained over all sources during the window; sums only where every source has them.
     #[must_use]
     pub fn gained(&self, histogram: &str) -> Option<Gained> {
-        let tracks: Vec<&Track> = self.histograms.values().filter_map(|of| of.get(histogram)).collect();
+        let tracks: Vec<&Track> = self.named().filter_map(|(_, source)| source.track(histogram)).collect();
         if tracks.is_empty() {
             return None;
         }
@@ -245,12 +249,41 @@ impl Series {
     }
 }
 
+impl Source {
+    fn track(&self, histogram: &str) -> Option<&Track> {
+        self.tracks.iter().find(|(name, _)| name == histogram).map(|(_, track)| track)
+    }
+
+    /// Takes how far a histogram has come now.
+    fn follow(&mut self, histogram: &str, end: End) {
+        let at = self.tracks.iter().position(|(name, _)| name == histogram).unwrap_or_else(|| {
+            let new = Track { last: None, gained: Gained::default(), sums: true };
+            self.tracks.push((histogram.to_owned(), new));
+            self.tracks.len() - 1
+        });
+        let Some((_, track)) = self.tracks.get_mut(at) else { return };
+        track.sums &= end.sum.is_some();
+        if let Some(before) = track.last {
+            // A counter that went down was reset: what it shows now was gained since.
+            let reset = end.count < before.count;
+            track.gained.count += if reset { end.count } else { end.count - before.count };
+            if let Some(sum) = end.sum {
+                let gain = if reset { sum } else { sum - before.sum.unwrap_or(0.0) };
+                track.gained.sum = Some(track.gained.sum.unwrap_or(0.0) + gain);
+            }
+        }
+        track.last = Some(end);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn line(text: &str) -> Line<'_> {
-        serde_json::from_str(text).unwrap()
+    fn line(text: &str) -> Samples {
+        let mut samples = Samples::default();
+        samples.add(&serde_json::from_str(text).unwrap());
+        samples
     }
 
     #[test]

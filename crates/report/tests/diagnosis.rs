@@ -9,8 +9,8 @@ use tapedeck_record::{
 };
 use tapedeck_report::Run;
 use tapedeck_report::diagnose::{Diagnosis, diagnose};
-use tapedeck_report::line::Line;
 use tapedeck_report::read::Step;
+use tapedeck_report::samples::Samples;
 use tapedeck_report::series::Series;
 use tapedeck_report::symptoms::Symptom;
 use tapedeck_report::waits::Part;
@@ -262,7 +262,9 @@ fn the_queue_of_the_engines_is_taken_out_of_inference() {
             let text = format!(
                 r#"{{"step":"x","at_s":{at_s},"source":"inst1","kind":"engine","values":{{"kv_pool":0.2}},"histograms":{{"queue":{{"bounds":[1],"counts":[1,{count}],"sum":{sum}}}}}}}"#
             );
-            step.series.add(&serde_json::from_str::<Line<'_>>(&text).unwrap());
+            let mut sample = Samples::default();
+            sample.add(&serde_json::from_str(&text).unwrap());
+            step.series.add(&sample);
         }
     }
     let all = diagnose(&run);

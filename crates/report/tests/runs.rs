@@ -10,11 +10,11 @@ use tapedeck_record::{
     OutcomeDetail, Sample, SampleBody, Scrape, SpeechMap, Trace,
 };
 use tapedeck_report::compare::{Direction, compare};
-use tapedeck_report::data::write_tables;
+use tapedeck_report::data::Tables;
 use tapedeck_report::diagnose::diagnose;
 use tapedeck_report::merge::{MergeError, merge};
 use tapedeck_report::waits::Part;
-use tapedeck_report::{Answer, Lang, ReadError, Run, Weight, text, write_html};
+use tapedeck_report::{Answer, Lang, ReadError, Reading, Run, Weight, text, write_html};
 use tapedeck_rundir::{Event, RunDir, RunInfo};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Bounds, Expected, InstanceFacts, Limits, TierEvidence, capacity, judge};
@@ -610,8 +610,9 @@ fn rows_of_two_days_merge_and_what_must_not_be_mixed_is_refused() {
 #[test]
 fn tables_hold_every_call_once() {
     let tmp = tempfile::tempdir().unwrap();
-    let run = Run::read(&make(tmp.path(), &USUAL)).unwrap();
-    let files = write_tables(&run, &tmp.path().join("data")).unwrap();
+    let tables = Tables::create(&tmp.path().join("data")).unwrap();
+    let run = Run::read_with(&make(tmp.path(), &USUAL), Some(&tables), Reading::default()).unwrap();
+    let files = tables.finish(&run).unwrap();
     let calls = fs::read_to_string(&files[0]).unwrap();
     assert_eq!(calls.lines().count(), 1 + 180 + 180);
     let width = calls.lines().next().unwrap().split(',').count();

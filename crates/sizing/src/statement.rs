@@ -289,7 +289,10 @@ fn carry(basis: &Basis, measured: &Measured, calls: &Durations) -> Result<Carrie
 
 /// What everything else follows from.
 fn known(basis: &Basis) -> String {
-    let n_star = |m: &Measured| format!("{} on {}", m.n_star, m.played.name);
+    let n_star = |m: &Measured| {
+        let at_least = if m.firmness == Firmness::AtLeast { "at least " } else { "" };
+        format!("{at_least}{} on {}", m.n_star, m.played.name)
+    };
     let long = basis.long.as_ref().map_or_else(String::new, |long| format!(" and {}", n_star(long)));
     let cut = basis.topology.as_ref().map_or_else(String::new, |topology| format!(" ({topology})"));
     format!("N* is {}{long}; instances: {}{cut}.", n_star(&basis.short), basis.instances)

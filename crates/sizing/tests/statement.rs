@@ -117,7 +117,12 @@ fn what_the_ladder_found_is_carried_over() {
         assert_eq!(Measured::found(&Capacity { state, ..ladder.clone() }, played()), None);
     }
     let censored = Capacity { state: CapacityState::Censored, first_fail: None, ..ladder };
-    assert_eq!(Measured::found(&censored, played()).unwrap().firmness, Firmness::AtLeast);
+    let lower = Measured::found(&censored, played()).unwrap();
+    assert_eq!(lower.firmness, Firmness::AtLeast);
+    let said = state(&Basis { long: Some(lower.clone()), ..basis(36) }).unwrap();
+    assert_eq!(said.sentences[0], "N* is 36 on Tape-A and at least 36 on Tape-A; instances: 3.");
+    let said = state(&Basis { short: lower, ..basis(36) }).unwrap();
+    assert_eq!(said.sentences[0], "N* is at least 36 on Tape-A; instances: 3.");
 }
 
 #[test]

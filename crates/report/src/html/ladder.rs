@@ -47,7 +47,7 @@ impl Writer<'_> {
         for curve in plots::curves(self.run, self.answer, self.lang) {
             match curve {
                 Ok(named) => drawn.push(self.figure(named)),
-                Err(word) => missing.push(self.t(word)),
+                Err(word) => missing.push(self.t(word).0),
             }
         }
         html! {
@@ -146,16 +146,16 @@ impl Writer<'_> {
     }
 
     fn interval(&self, e: &Estimate) -> String {
-        let bound = |b: Option<f64>| b.map_or_else(|| self.t(Word::NoBound).to_string(), number);
+        let bound = |b: Option<f64>| b.map_or_else(|| self.t(Word::NoBound).0.to_string(), number);
         let said = say!(Word::IntervalTip, bound(e.low), bound(e.high), e.n);
-        self.s(&said).to_string()
+        self.s(&said).0.to_string()
     }
 
     /// A figure of a whole tier; `behind` says what it is made of.
     fn value(&self, value: Option<f64>, unit: &str, broken: bool, behind: &Said) -> Markup {
         html! {
             @match value {
-                Some(v) => td class=[broken.then_some("broken")] title=(self.s(behind)) { (number(v)) (unit) },
+                Some(v) => td class=[broken.then_some("broken")] title=(self.s(behind).0) { (number(v)) (unit) },
                 None => td class="none" { "—" },
             }
         }
