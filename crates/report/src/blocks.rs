@@ -232,3 +232,33 @@ pub(crate) fn walk<R: Send>(
         doubts.push(Doubt::note(say!(Word::Uncommitted, name, tally.uncommitted)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_comes_once_and_whole_wherever_blocks_end() {
+        let tmp = tempfile::tempdir().unwrap();
+        let text = "a\n\nlonger than a block\nb\nhalf";
+        std::fs::write(tmp.path().join("lines"), text).unwrap();
+        let owners = Owners { parts: vec![(2, Some(7)), (3, None), (text.len() as u64 - 4, Some(8))] };
+        for block_bytes in [1, 3, 1_000] {
+            let size = NonZeroUsize::new(block_bytes).unwrap();
+            let reading = Reading { workers: NonZeroUsize::new(2).unwrap(), block_bytes: size };
+            let (mut all, mut doubts) = (Vec::new(), Vec::new());
+            let work = |lines: &mut Lines<'_>| {
+                let mut found = Vec::new();
+                lines.each(|step, text| {
+                    found.push((step, text.trim_end().to_owned()));
+                    Ok(true)
+                });
+                found
+            };
+            walk((tmp.path(), "lines"), reading, &owners, &mut doubts, work, |found| all.extend(found));
+            let lines = [(7, "a"), (8, "longer than a block"), (8, "b")];
+            assert_eq!(all, lines.map(|(step, line)| (step, line.to_owned())), "{block_bytes}");
+            assert_eq!(doubts.len(), 1, "the half line was never committed: {doubts:?}");
+        }
+    }
+}

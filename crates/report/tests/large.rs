@@ -74,12 +74,12 @@ mod tests {
         for (name, workers) in [("two", 2), ("five", 5)] {
             assert_eq!(with(name, workers, 50_000), (files.clone(), page.clone(), doubts.clone()), "{name}");
         }
-        // Blocks end anywhere, even amid every line; a Parquet file has a part for each of them.
+        // Blocks end anywhere; a Parquet file has a part for each of them.
         let csv = |files: &BTreeMap<std::ffi::OsString, Vec<u8>>| -> Vec<Vec<u8>> {
             let csv = files.iter().filter(|(name, _)| name.to_string_lossy().ends_with(".csv"));
             csv.map(|(_, bytes)| bytes.clone()).collect()
         };
-        for (name, block_bytes) in [("small", 100), ("whole", 100_000_000)] {
+        for (name, block_bytes) in [("small", 7_000), ("whole", 100_000_000)] {
             let other = with(name, 2, block_bytes);
             assert!(csv(&other.0) == csv(&files) && other.1 == page && other.2 == doubts, "{name}");
         }
