@@ -345,7 +345,7 @@ fn diagnosis(d: &Diagnosis<'_>, lang: Lang) -> serde_json::Value {
     serde_json::json!({
         "step": d.step.name,
         "verdict": d.step.report.verdict.name(),
-        "against": d.calm.name,
+        "against": d.calm.map(|calm| &calm.name),
         "grew": d.grew.map(Part::name),
         "parts": d.parts.iter().map(part).collect::<Vec<_>>(),
         "engines": d.counters.iter().map(|said| said.text(lang)).collect::<Vec<_>>(),

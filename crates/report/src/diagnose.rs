@@ -6,6 +6,7 @@ use tapedeck_record::{CallRecord, Outcome};
 use tapedeck_slo::{Limit, TierReport, Verdict};
 use tapedeck_stats::percentile;
 
+use crate::html::verdict_name;
 use crate::read::{Run, Step};
 use crate::symptoms::{Facts, Finding, symptoms};
 use crate::waits::{Growth, Part, growth};
@@ -16,8 +17,9 @@ use crate::words::{Said, Word, number, say};
 pub struct Diagnosis<'a> {
     /// The tier.
     pub step: &'a Step,
-    /// The tier it is held against: the highest that passes, or the lowest there is.
-    pub calm: &'a Step,
+    /// What it is held against, the least disturbed by load: a passing step below it, else the lowest there is; empty
+    /// where there is no other.
+    pub calm: Option<&'a Step>,
     /// Every part of the wait at both.
     pub parts: Vec<Growth>,
     /// The one that grew most.
@@ -26,6 +28,18 @@ pub struct Diagnosis<'a> {
     pub counters: Vec<Said>,
     /// Symptoms with what to try.
     pub findings: Vec<Finding>,
+}
+
+impl Diagnosis<'_> {
+    /// The tier, its verdict, and what it is held against.
+    #[must_use]
+    pub fn heading(&self) -> Said {
+        let (step, verdict) = (self.step.name.as_str(), verdict_name(self.step.report.verdict));
+        match self.calm {
+            Some(calm) => say!(Word::DiagnosisOf, step, calm.name.as_str(), verdict),
+            None => say!(Word::DiagnosisAlone, step, verdict),
+        }
+    }
 }
 
 /// Looks into every tier of the ladder that does not pass, then into such steps of other cases. What proves nothing
@@ -37,11 +51,11 @@ pub fn diagnose(run: &Run) -> Vec<Diagnosis<'_>> {
     failing.sort_by_key(|s| !s.of_ladder());
     failing
         .into_iter()
-        .filter_map(|step| {
-            let calm = calm(run, step)?;
+        .map(|step| {
+            let calm = calm(run, step);
             let (parts, grew) = growth(calm, step);
             let facts = facts(run, calm, step);
-            Some(Diagnosis { step, calm, parts, grew, counters: counters(step), findings: symptoms(&facts) })
+            Diagnosis { step, calm, parts, grew, counters: counters(step), findings: symptoms(&facts) }
         })
         .collect()
 }
@@ -68,8 +82,8 @@ fn below<'a>(run: &'a Run, step: &Step) -> Option<&'a Step> {
     lower.max_by_key(|s| (s.report.streams, s.of_ladder() == step.of_ladder()))
 }
 
-fn facts(run: &Run, calm: &Step, step: &Step) -> Facts {
-    let (r, c) = (&step.report, &calm.report);
+fn facts(run: &Run, calm: Option<&Step>, step: &Step) -> Facts {
+    let (r, c) = (&step.report, calm.map(|calm| &calm.report));
     let p95 = |s: &Option<tapedeck_slo::Spread>| s.as_ref().map(|s| s.p95.value);
     let threshold = |limit: Limit| r.limits.iter().find(|l| l.limit == limit).map(|l| l.threshold);
     let count = |o: Outcome| r.outcomes.get(&o).copied().unwrap_or(0);
@@ -81,16 +95,16 @@ fn facts(run: &Run, calm: &Step, step: &Step) -> Facts {
     Facts {
         cold_ttft_s,
         warm_ttft_s,
-        calm_ttft_s: p95(&c.ttft),
+        calm_ttft_s: c.and_then(|c| p95(&c.ttft)),
         ttft_s: p95(&r.ttft),
         ttft_limit_s: threshold(Limit::Ttft),
-        calm_stall_s: p95(&c.stall_max),
+        calm_stall_s: c.and_then(|c| p95(&c.stall_max)),
         stall_s: p95(&r.stall_max),
         rtf: p95(&r.rtf),
         rtf_limit: threshold(Limit::Rtf),
         throughput_below_per_h: below.and_then(|s| s.report.throughput_per_h),
         throughput_per_h: r.throughput_per_h,
-        calm_final_s: p95(&c.final_latency),
+        calm_final_s: c.and_then(|c| p95(&c.final_latency)),
         final_s: p95(&r.final_latency),
         final_limit_s: threshold(Limit::Final),
         kv_pool: r.kv_pool_p95,
@@ -101,7 +115,7 @@ fn facts(run: &Run, calm: &Step, step: &Step) -> Facts {
         wake_late_ms: r.wake_late_p99_ms,
         wake_late_limit_ms: run.limits.as_ref().map(|l| l.wake_late_p99_ms),
         connect_s: p95(&r.connect),
-        calm_connect_s: p95(&c.connect),
+        calm_connect_s: c.and_then(|c| p95(&c.connect)),
         uneven: uneven(step),
         throttle: r.gpu.as_ref().map(|g| g.throttle.clone()).unwrap_or_default(),
         age_lag_s: r.age_slope_ms_per_min.map(|ms| ms / 1e3 * longest_s / 60.0),

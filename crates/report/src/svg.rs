@@ -227,6 +227,8 @@ impl Plot {
             // Where all is zero, zero is the bottom and not the middle.
             let (low, high) = match ends(&ys) {
                 (low, high) if low.total_cmp(&high).is_eq() && low.abs() < f64::EPSILON => (0.0, 1.0),
+                // What is never negative begins at zero, however small it is.
+                (low, high) if low >= 0.0 => (0.0, widen((low, high)).1),
                 ends => widen(ends),
             };
             let low = low.min(0.0);
@@ -525,6 +527,16 @@ mod tests {
         let svg = plot.svg();
         assert!(!svg.contains("<script") && !svg.contains("<b ") && !svg.contains('\u{1}'), "{svg}");
         assert!(plot.has_data());
+    }
+
+    #[test]
+    fn what_is_never_negative_begins_at_zero() {
+        for (value, bottom) in [(0.0, 0.0), (0.000_3, 0.0), (2.0, 0.0)] {
+            let mut plot = Plot::new("drain", "x", "y");
+            plot.marks.push(Mark::Level { y: value, label: String::new(), colour: BLUE });
+            let (_, (low, high)) = plot.ranges();
+            assert!(low.total_cmp(&bottom).is_eq() && high > value, "{value}: {low} to {high}");
+        }
     }
 
     #[test]

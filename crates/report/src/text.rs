@@ -6,7 +6,6 @@ use crate::answer::{Answer, n_star_line, published};
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
 use crate::doubt::Weight;
-use crate::html::verdict_name;
 use crate::read::Run;
 use crate::symptoms::Finding;
 use crate::words::{Lang, Said, Word, number, say};
@@ -68,11 +67,11 @@ pub fn diagnosis(run: &Run, all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
     }
     for d in all {
         let mut put = |indent: &str, said: Said| lines.push(format!("{indent}{}", said.text(lang)));
-        let verdict = verdict_name(d.step.report.verdict);
-        put("", say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str(), verdict));
+        put("", d.heading());
         match d.grew {
             Some(part) => put("  ", say!(Word::GrewMost, part_name(part))),
-            None => put("  ", say!(Word::NothingGrew)),
+            None if d.calm.is_some() => put("  ", say!(Word::NothingGrew)),
+            None => {}
         }
         let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), number);
         for part in &d.parts {

@@ -120,11 +120,14 @@ impl Growth {
 
 /// Every part at both tiers, and the one that grew most (by 10 ms at least; less is noise of a clock).
 #[must_use]
-pub fn growth(calm: &Step, failing: &Step) -> (Vec<Growth>, Option<Part>) {
-    let all: Vec<Growth> = waits(calm)
+pub fn growth(calm: Option<&Step>, failing: &Step) -> (Vec<Growth>, Option<Part>) {
+    let before = calm.map(waits).unwrap_or_default();
+    let all: Vec<Growth> = waits(failing)
         .into_iter()
-        .zip(waits(failing))
-        .map(|(a, b)| Growth { part: a.part, before_s: a.seconds, after_s: b.seconds, n: b.n })
+        .map(|here| {
+            let before_s = before.iter().find(|b| b.part == here.part).and_then(|b| b.seconds);
+            Growth { part: here.part, before_s, after_s: here.seconds, n: here.n }
+        })
         .collect();
     let most = all
         .iter()

@@ -168,6 +168,7 @@ words! {
     // Diagnosis.
     Diagnosis: "Diagnosis of tiers that do not pass", "未通过档的诊断";
     DiagnosisOf: "{0} ({2}), held against {1}", "{0}（{2}），对照 {1}";
+    DiagnosisAlone: "{0} ({1}); nothing else was played that it could be held against", "{0}（{1}）；没有其他步骤可作对照";
     GrewMost: "The wait grew most in: {0}.", "等待增长最多的一段：{0}。";
     NothingGrew: "No part of the wait that is known grew by 10 ms or more.", "已知各段等待的增长都不到 10 ms。";
     HeadPart: "Part of the wait,\u{a0}s", "等待的哪一段，秒";

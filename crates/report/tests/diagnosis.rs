@@ -189,6 +189,16 @@ fn the_part_of_the_wait_that_grew_is_found_in_the_calls() {
 }
 
 #[test]
+fn a_tier_with_nothing_beside_it_is_looked_into_by_its_own_figures() {
+    let run = run(vec![step(60, 1.0, &|t| later_final(t, 3 * SECOND))]);
+    let all = diagnose(&run);
+    assert_eq!((all[0].grew, found(&all[0])), (None, vec![Symptom::SlowTail]));
+    let tail = all[0].parts.iter().find(|p| p.part == Part::Tail).unwrap();
+    assert!(tail.before_s.is_none() && tail.after_s.unwrap() > 3.0, "{tail:?}");
+    assert_eq!(all[0].heading().en, "N060 (fail); nothing else was played that it could be held against");
+}
+
+#[test]
 fn a_tier_that_proves_nothing_is_looked_into_as_well() {
     let calm = step(3, 1.0, &|_| {});
     let late = step(60, 40.0, &|_| {});
@@ -331,7 +341,7 @@ fn steps_are_held_against_calls_of_the_same_tape() {
     let run_of = |failing_per_h| run(steps(failing_per_h));
     let (fewer, more) = (run_of(300.0), run_of(700.0));
     let all = diagnose(&more);
-    assert_eq!((all[0].calm.name.as_str(), found(&all[0])), ("tc03b-N030", vec![Symptom::SlowTail]));
+    assert_eq!((all[0].calm.unwrap().name.as_str(), found(&all[0])), ("tc03b-N030", vec![Symptom::SlowTail]));
     assert_eq!(found(&diagnose(&fewer)[0]), [Symptom::ThroughputFalls, Symptom::SlowTail]);
 }
 

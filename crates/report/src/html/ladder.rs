@@ -165,6 +165,7 @@ impl Writer<'_> {
     fn bare_ladder(&self) -> Markup {
         html! {
             @match &self.run.ladder_csv {
+                _ if !self.run.steps.is_empty() => p { (self.t(Word::NotMeasured)) },
                 Some(rows) if rows.len() > 1 => {
                     p class="warn" { (self.t(Word::BareLadder)) }
                     div class="scroll" { table {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Writer, verdict_name};
+use super::Writer;
 use crate::diagnose::{Diagnosis, diagnose, part_name};
 use crate::plots::{self, Named};
 use crate::read::{Step, recorded};
@@ -112,17 +112,16 @@ impl Writer<'_> {
         let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), fixed);
         html! {
             article {
-                h3 { (self.s(&say!(Word::DiagnosisOf, d.step.name.as_str(), d.calm.name.as_str(), verdict_name(d.step.report.verdict)))) }
-                p {
-                    @match &grew {
-                        Some(part) => strong { (self.s(&say!(Word::GrewMost, part.clone()))) },
-                        None => (self.t(Word::NothingGrew)),
-                    }
+                h3 { (self.s(&d.heading())) }
+                @match &grew {
+                    Some(part) => p { strong { (self.s(&say!(Word::GrewMost, part.clone()))) } },
+                    None if d.calm.is_some() => p { (self.t(Word::NothingGrew)) },
+                    None => {},
                 }
                 div class="scroll" { table {
                     thead { tr {
                         th { (self.t(Word::HeadPart)) }
-                        th { (d.calm.name) } th { (d.step.name) } th { (self.t(Word::HeadGrowth)) } th { "n" }
+                        th { (d.calm.map_or("—", |calm| calm.name.as_str())) } th { (d.step.name) } th { (self.t(Word::HeadGrowth)) } th { "n" }
                     } }
                     tbody { @for part in &d.parts {
                         tr class=[(Some(part.part) == d.grew).then_some("broken")] {
