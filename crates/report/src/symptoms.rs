@@ -180,11 +180,13 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
     if f.cold_ttft_s.zip(f.warm_ttft_s).is_some_and(|(c, w)| c >= 2.0 * w && c - w >= 0.1) {
         see(Symptom::ColdStart, say!(Word::SeenCold, n(f.cold_ttft_s), n(f.warm_ttft_s)));
     }
+    // Over a limit says enough where there is nothing to hold it against.
+    let calm = |v: Option<f64>| v.map_or_else(|| say!(Word::NotKnown), |v| Said::same(number(v)));
     let late = over(f.ttft_s, f.ttft_limit_s) || grew(f.calm_ttft_s, f.ttft_s, 0.2);
     let stalls = grew(f.calm_stall_s, f.stall_s, 0.5);
     let tail = over(f.final_s, f.final_limit_s) || grew(f.calm_final_s, f.final_s, 0.5);
     if late && !stalls && !tail {
-        see(Symptom::LateFirstText, say!(Word::SeenTtft, n(f.calm_ttft_s), n(f.ttft_s)));
+        see(Symptom::LateFirstText, say!(Word::SeenTtft, calm(f.calm_ttft_s), n(f.ttft_s)));
     }
     if stalls {
         see(Symptom::MidStall, say!(Word::SeenStall, n(f.calm_stall_s), n(f.stall_s)));
@@ -200,7 +202,7 @@ pub fn symptoms(f: &Facts) -> Vec<Finding> {
         see(Symptom::BrokenOutput, say!(Word::SeenBroken, f.broken_output));
     }
     if tail {
-        see(Symptom::SlowTail, say!(Word::SeenTail, n(f.calm_final_s), n(f.final_s)));
+        see(Symptom::SlowTail, say!(Word::SeenTail, calm(f.calm_final_s), n(f.final_s)));
     }
     let memory = f.kv_pool.is_some_and(|kv| kv >= 0.9) || f.preempted.is_some_and(|p| p > 0.0);
     if over(f.rtf, f.rtf_limit) && !memory {

@@ -193,6 +193,7 @@ fn a_tier_with_nothing_beside_it_is_looked_into_by_its_own_figures() {
     let run = run(vec![step(60, 1.0, &|t| later_final(t, 3 * SECOND))]);
     let all = diagnose(&run);
     assert_eq!((all[0].grew, found(&all[0])), (None, vec![Symptom::SlowTail]));
+    assert!(all[0].findings[0].seen.en.contains("from unknown to 3.12 s"), "{:?}", all[0].findings[0].seen);
     let tail = all[0].parts.iter().find(|p| p.part == Part::Tail).unwrap();
     assert!(tail.before_s.is_none() && tail.after_s.unwrap() > 3.0, "{tail:?}");
     assert_eq!(all[0].heading().en, "N060 (fail); nothing else was played that it could be held against");
