@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tapedeck_sizing::statement::Statement;
-use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, capacity};
+use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, Verdict, capacity};
 
 use crate::doubt::Weight;
 use crate::read::Run;
@@ -21,6 +21,8 @@ pub struct Answer {
     pub statement: Option<Result<Statement, Said>>,
     /// Whether the case that climbs the ladder never came to its end, or is still at it.
     pub unfinished: bool,
+    /// Steps of other cases that did not pass on the ladder's tape with no more streams than N* on Tape-A: name, verdict.
+    pub elsewhere: Vec<(String, Verdict)>,
     /// Whether the engines were the built-in ones; empty where nothing says so.
     pub simulated: Option<bool>,
 }
@@ -53,7 +55,8 @@ impl Answer {
         let statement = crate::promise::promised(run, short.as_ref(), long.as_ref());
         // A case writes its N* down when the ladder is done.
         let unfinished = !tiers.is_empty() && run.capacity_file.is_none();
-        Self { short, long, withheld, statement, unfinished, simulated: run.simulated() }
+        let elsewhere = short.as_ref().map(|c| elsewhere(run, c)).unwrap_or_default();
+        Self { short, long, withheld, statement, unfinished, elsewhere, simulated: run.simulated() }
     }
 
     /// What stops the ladder, in one sentence.
@@ -85,6 +88,10 @@ impl Answer {
         } else if capacity.n_star.is_some() && capacity.first_fail.is_some() {
             all.push(say!(Word::SureBoth));
         }
+        if !self.elsewhere.is_empty() && self.short.as_ref() == Some(capacity) {
+            let steps = self.elsewhere.iter().map(|(name, verdict)| format!("{name} ({})", verdict.name()));
+            all.push(say!(Word::SureElsewhere, steps.collect::<Vec<_>>().join(", ")));
+        }
         if !capacity.undecided.is_empty() {
             let tiers = capacity.undecided.iter().map(|(n, v)| format!("{n} ({})", v.name()));
             all.push(say!(Word::SureGap, tiers.collect::<Vec<_>>().join(", ")));
@@ -96,6 +103,18 @@ impl Answer {
             all.push(say!(Word::SureQualityCap, cap));
         }
         all
+    }
+
+    /// What may be published, in one sentence.
+    #[must_use]
+    pub fn published(&self, capacity: &Capacity) -> Option<Said> {
+        let published = capacity.published?;
+        let word = match (capacity.quality_cap, self.simulated) {
+            (Some(cap), _) if cap <= published => return Some(say!(Word::PublishedCapped, published)),
+            (_, Some(true)) => Word::PublishedSimulated,
+            _ => Word::PublishedIs,
+        };
+        Some(say!(word, number(capacity.safety_factor), published))
     }
 
     /// Where the knee lies: what the highest passing and the first failing tier measured on the limit that broke.
@@ -123,14 +142,18 @@ fn cap_by_words(mut capacity: Capacity, cap: Option<u32>) -> Capacity {
     capacity
 }
 
-/// What may be published, in one sentence.
-#[must_use]
-pub fn published(capacity: &Capacity) -> Option<Said> {
-    let published = capacity.published?;
-    Some(match capacity.quality_cap {
-        Some(cap) if cap <= published => say!(Word::PublishedCapped, published),
-        _ => say!(Word::PublishedIs, number(capacity.safety_factor), published),
-    })
+/// Steps of other cases that speak against an N*: they did not pass on its tape with no more streams. A case that breaks
+/// something on purpose, or plays to other instances, says nothing of it.
+fn elsewhere(run: &Run, capacity: &Capacity) -> Vec<(String, Verdict)> {
+    let tape = run.ladder().first().map(|s| s.report.tape.clone());
+    let other = |name: &str| ["tc06-", "tc07-"].iter().any(|case| name.starts_with(case));
+    let failed = |verdict| matches!(verdict, Verdict::Fail | Verdict::Unstable);
+    run.steps
+        .iter()
+        .filter(|s| !s.partial && !s.of_ladder() && !other(&s.name) && failed(s.report.verdict))
+        .filter(|s| Some(&s.report.tape) == tape.as_ref() && Some(s.report.streams) <= capacity.n_star)
+        .map(|s| (s.name.clone(), s.report.verdict))
+        .collect()
 }
 
 /// N* as it is displayed, in both languages.

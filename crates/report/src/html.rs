@@ -7,7 +7,7 @@ mod steps;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use tapedeck_slo::{Capacity, Verdict};
 
-use crate::answer::{Answer, n_star_line, published};
+use crate::answer::{Answer, n_star_line};
 use crate::cases;
 use crate::doubt::Weight;
 use crate::glossary::{hover, hover_of};
@@ -232,7 +232,7 @@ impl Writer<'_> {
                 @match capacity {
                     Some(c) => {
                         p class="big" { (self.s(&n_star_line(c))) }
-                        @if let Some(said) = published(c) { p { (self.s(&said)) } }
+                        @if let Some(said) = self.answer.published(c) { p { (self.s(&said)) } }
                         // What limits short calls, and how sure that is, stands at length below the cards.
                         @if title == Word::LongCalls {
                             p class="small" { (self.sentence(&Answer::limited(c))) }

@@ -2,7 +2,7 @@
 
 use tapedeck_slo::Estimate;
 
-use crate::answer::{Answer, n_star_line, published};
+use crate::answer::{Answer, n_star_line};
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
 use crate::doubt::Weight;
@@ -22,7 +22,7 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
             en: format!("{}: {}", title.template(Lang::En), n.en),
             zh: format!("{}：{}", title.template(Lang::Zh), n.zh),
         });
-        if let Some(said) = published(capacity) {
+        if let Some(said) = answer.published(capacity) {
             put(said);
         }
         put(Answer::limited(capacity));

@@ -10,6 +10,7 @@ words! {
     ShortCalls: "Short calls (Tape-A)", "短通话（Tape-A）";
     LongCalls: "Long calls (Tape-B)", "长通话（Tape-B）";
     PublishedIs: "{1} concurrent calls may be published as capacity: {0} x N*, rounded down", "可对外发布的容量为 {1} 路：{0} x N*，向下取整";
+    PublishedSimulated: "{1} concurrent calls: {0} x N*, rounded down. Simulated, so not to be published for any real server", "{1} 路：{0} x N*，向下取整。此为模拟结果，不可作为真实服务器的容量发布";
     PublishedCapped: "No more than {0} concurrent calls may be published as capacity: above, words get worse", "可对外发布的容量不超过 {0} 路：再多错误率就变差";
     NotMeasured: "This run has no ladder: N* was not measured", "本次运行没有阶梯：未测得 N*";
     NotMeasuredLong: "Not measured in this run: `tc03b` plays the tape with long calls", "本次运行未测：用 `tc03b` 播放长通话带";
@@ -33,6 +34,7 @@ words! {
     SureUndecided: "Undecided: no tier proves anything from below.", "无法判定：下方没有一档能证明什么。";
     SurePoint: "The deciding tier {0} rests on its estimate alone: the interval straddles a limit. More calls would settle it (--until-sure, --repeat).", "决定性的 {0} 路一档仅凭点估计：区间跨过上限。增加通数可以定论（--until-sure、--repeat）。";
     SureBoth: "The tiers on both sides of N* are sure: their intervals do not straddle the limit that decides.", "N* 两侧的档位都可靠：区间没有跨过起决定作用的上限。";
+    SureElsewhere: "At no more than N* streams of the same tape, other steps of this run did not pass: {0}. Read why before N* is relied on.", "同一带、不超过 N* 路时，本次运行另有步骤未通过：{0}。采信 N* 之前请先看原因。";
     SureGap: "Proves nothing: {0}.", "什么也证明不了：{0}。";
     SureNonMonotonic: "Not monotonic: {0} passed above a failure and do not count.", "不单调：{0} 在未通过档之上又通过，不计。";
     SureQualityCap: "The word error alarm caps the published capacity at {0} streams.", "错误率告警把可发布容量限制在 {0} 路。";

@@ -8,6 +8,7 @@ use tapedeck_record::{
     CallMeta, Evidence, FinalKind, Interval, Message, MessageKind, Outcome, OutcomeDetail, SpeechMap, Trace,
 };
 use tapedeck_report::Run;
+use tapedeck_report::answer::Answer;
 use tapedeck_report::diagnose::{Diagnosis, diagnose};
 use tapedeck_report::read::Step;
 use tapedeck_report::samples::Samples;
@@ -197,6 +198,33 @@ fn a_tier_with_nothing_beside_it_is_looked_into_by_its_own_figures() {
     let tail = all[0].parts.iter().find(|p| p.part == Part::Tail).unwrap();
     assert!(tail.before_s.is_none() && tail.after_s.unwrap() > 3.0, "{tail:?}");
     assert_eq!(all[0].heading().en, "N060 (fail); nothing else was played that it could be held against");
+}
+
+#[test]
+fn a_step_of_another_case_that_failed_at_no_more_than_n_star_is_said_beside_it() {
+    let failing = |streams| step(streams, 1.0, &|t| later_final(t, 3 * SECOND));
+    let named = |name: &str, step: Step| Step { name: name.into(), ..step };
+    let ladder = || vec![step(3, 1.0, &|_| {}), failing(60)];
+    let elsewhere = |more: Vec<Step>| {
+        let run = run(ladder().into_iter().chain(more).collect());
+        let answer = Answer::of(&run);
+        let capacity = answer.short.clone().unwrap();
+        assert_eq!(capacity.n_star, Some(3));
+        let said = answer.sureness(&capacity).iter().any(|s| s.en.contains("tc02-N003 (fail)"));
+        assert_eq!(said, !answer.elsewhere.is_empty());
+        answer.elsewhere
+    };
+    assert_eq!(elsewhere(vec![named("tc02-N003", failing(3))]), [("tc02-N003".into(), Verdict::Fail)]);
+    // One that passed, one above N*, one in which an instance was killed, one of other instances.
+    let others = [
+        named("tc02-N003", step(3, 1.0, &|_| {})),
+        named("tc02-N060", failing(60)),
+        named("tc06-kill-100", failing(3)),
+        named("tc07-1x0.92-N003", failing(3)),
+    ];
+    for other in others {
+        assert_eq!(elsewhere(vec![other]), []);
+    }
 }
 
 #[test]
