@@ -5,6 +5,7 @@ use tapedeck_sizing::statement::Statement;
 use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, Verdict, capacity};
 
 use crate::doubt::Weight;
+use crate::html::verdict_name;
 use crate::read::Run;
 use crate::words::{Said, Word, number, say};
 
@@ -89,8 +90,12 @@ impl Answer {
             all.push(say!(Word::SureBoth));
         }
         if !self.elsewhere.is_empty() && self.short.as_ref() == Some(capacity) {
-            let steps = self.elsewhere.iter().map(|(name, verdict)| format!("{name} ({})", verdict.name()));
-            all.push(say!(Word::SureElsewhere, steps.collect::<Vec<_>>().join(", ")));
+            let step = |(name, verdict): &(String, Verdict)| {
+                let verdict = verdict_name(*verdict);
+                Said { en: format!("{name} ({})", verdict.en), zh: format!("{name}（{}）", verdict.zh) }
+            };
+            let steps: Vec<Said> = self.elsewhere.iter().map(step).collect();
+            all.push(say!(Word::SureElsewhere, Said::join(&steps, ", ", "、")));
         }
         if !capacity.undecided.is_empty() {
             let tiers = capacity.undecided.iter().map(|(n, v)| format!("{n} ({})", v.name()));
