@@ -22,7 +22,7 @@ use crate::caller::{Ended, Heard, Says, hear, say};
 use crate::chat::{Answer, Question};
 use crate::error::UpstreamError;
 use crate::gateway::{Core, Host};
-use crate::options::{BYTES_PER_MS, Options, Rolling, audio_bytes, audio_ms};
+use crate::options::{BYTES_PER_MS, Rolling, audio_bytes, audio_ms};
 use crate::page::Tally;
 use crate::text::{Transcript, pieces};
 
@@ -67,7 +67,6 @@ impl Text {
 /// What a session knows.
 struct Session<'a> {
     core: &'a Core,
-    options: &'a Options,
     rolling: &'a Rolling,
     host: &'a mut Host,
     audio: Growing,
@@ -90,7 +89,6 @@ where
 {
     let mut session = Session {
         core,
-        options: &core.options,
         rolling,
         host,
         audio: Growing::default(),
@@ -109,9 +107,9 @@ impl Session<'_> {
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let backlog_bytes = audio_bytes(self.options.backlog);
+        let backlog_bytes = audio_bytes(self.core.options.backlog);
         let mut asked: Option<Asked> = None;
-        let mut idle_at = Instant::now() + self.options.idle;
+        let mut idle_at = Instant::now() + self.core.options.idle;
         // Servers in a row that were not there for the window that is due.
         let mut lost = 0;
         loop {
@@ -143,14 +141,14 @@ impl Session<'_> {
                         self.say(caller, "partial", tally).await?;
                     }
                     // A caller that was held up has its time to speak from now on.
-                    idle_at = Instant::now() + self.options.idle;
+                    idle_at = Instant::now() + self.core.options.idle;
                 }
                 heard = hear(caller), if listens => {
                     self.take(heard?, tally)?;
-                    idle_at = Instant::now() + self.options.idle;
+                    idle_at = Instant::now() + self.core.options.idle;
                 }
                 () = sleep_until(idle_at), if listens && !self.ended && asked.is_none() => {
-                    return Err(Ended::silent(self.options.idle));
+                    return Err(Ended::silent(self.core.options.idle));
                 }
             }
         }
@@ -168,8 +166,8 @@ impl Session<'_> {
                 tally.audio(chunk.len());
                 self.waiting.extend_from_slice(&chunk);
                 let total = self.audio.pcm_bytes() + self.waiting.len();
-                if total > audio_bytes(self.options.max_audio) {
-                    let why = format!("a call may last {:?} here", self.options.max_audio);
+                if total > audio_bytes(self.core.options.max_audio) {
+                    let why = format!("a call may last {:?} here", self.core.options.max_audio);
                     return Err(Ended::too_long(why));
                 }
                 Ok(())
@@ -196,13 +194,13 @@ impl Session<'_> {
     fn question(&self) -> Asked {
         let question = Question::new(
             &self.host.server().endpoint,
-            self.options.bearer.as_ref(),
+            self.core.options.bearer.as_ref(),
             &self.host.model.id,
             &self.audio,
             &self.text.fixed(self.rolling).concat(),
             self.rolling.max_tokens,
         );
-        Box::pin(question.ask(Arc::clone(&self.core.connector), self.options.patience))
+        Box::pin(question.ask(Arc::clone(&self.core.connector), self.core.options.patience))
     }
 
     /// Leaves a server that is gone for the least busy of the others, or gives its loss as the reason why the call ends.

@@ -121,14 +121,6 @@ impl TapeError {
         Self::Io { path: path.to_owned(), why: error.to_string() }
     }
 
-    /// For a pool that cannot be found or opened.
-    pub(crate) fn pool(path: &Path, error: &std::io::Error) -> Self {
-        match error.kind() {
-            std::io::ErrorKind::NotFound => Self::NotAPool { path: path.to_owned() },
-            _ => Self::io(path, error),
-        }
-    }
-
     /// For a manifest that cannot be found or opened.
     pub(crate) fn manifest(path: &Path, error: &std::io::Error) -> Self {
         match error.kind() {

@@ -9,7 +9,7 @@ use crate::call::{Tape, TapeCall};
 use crate::digest::md5_hex;
 use crate::error::TapeError;
 use crate::manifest::{Manifest, ManifestCall};
-use crate::pool::resolve;
+use crate::pool::{resolve, root_of};
 use crate::reference::References;
 
 impl Tape {
@@ -38,10 +38,7 @@ impl Tape {
     }
 
     fn of(manifest: Manifest, md5: String, pool: &Path) -> Result<Self, TapeError> {
-        let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
-        if !root.is_dir() {
-            return Err(TapeError::NotAPool { path: pool.to_owned() });
-        }
+        let root = root_of(pool)?;
         let references = References::read(&root)?;
         let mut preparer = Preparer::new();
         let mut calls = Vec::with_capacity(manifest.calls.len());

@@ -40,6 +40,16 @@ pub struct Pool {
     pub others: usize,
 }
 
+/// The folder of a pool by its real path; whatever is no folder is refused.
+pub(crate) fn root_of(pool: &Path) -> Result<PathBuf, TapeError> {
+    let not_a_pool = || TapeError::NotAPool { path: pool.to_owned() };
+    let root = pool.canonicalize().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => not_a_pool(),
+        _ => TapeError::io(pool, &e),
+    })?;
+    if root.is_dir() { Ok(root) } else { Err(not_a_pool()) }
+}
+
 impl Pool {
     /// Walks the folder `pool` and everything below it. Hidden files and folders are not looked at; a symbolic
     /// link counts when it leads to a file within the pool.
@@ -47,10 +57,7 @@ impl Pool {
     /// # Errors
     /// [`TapeError::NotAPool`] when it is no folder, [`TapeError::Io`] when it cannot be read.
     pub fn list(pool: &Path) -> Result<Self, TapeError> {
-        let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
-        if !root.is_dir() {
-            return Err(TapeError::NotAPool { path: pool.to_owned() });
-        }
+        let root = root_of(pool)?;
         let mut found = Self::default();
         let mut folders = vec![(root.clone(), 0)];
         while let Some((folder, depth)) = folders.pop() {

@@ -7,6 +7,7 @@ use crate::atomic::write_atomic;
 use crate::error::TapeError;
 use crate::load::unchanged;
 use crate::manifest::Manifest;
+use crate::pool::root_of;
 
 /// Tables that are taken along, where the pool has them. Their first column must be `file`.
 const TABLES: [&str; 3] = ["transcripts.tsv", "segments.tsv", "tags.csv"];
@@ -17,7 +18,7 @@ const TABLES: [&str; 3] = ["transcripts.tsv", "segments.tsv", "tags.csv"];
 /// # Errors
 /// [`TapeError`] when a recording changed since the freeze, or something cannot be read or written.
 pub fn copy_pool(manifest: &Manifest, pool: &Path, to: &Path) -> Result<(), TapeError> {
-    let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
+    let root = root_of(pool)?;
     for call in &manifest.calls {
         write_atomic(&to.join(&call.path), &unchanged(&root, call)?)?;
     }

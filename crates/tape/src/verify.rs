@@ -10,6 +10,7 @@ use crate::error::TapeError;
 use crate::load::unchanged;
 use crate::manifest::{Manifest, ManifestCall};
 use crate::parallel;
+use crate::pool::root_of;
 
 /// How far the edges of a speech map may move between two machines, whose resamplers differ by a unit, ms.
 const EDGE_MS: u32 = 20;
@@ -24,10 +25,7 @@ pub fn verify(
     pool: &Path,
     threads: Option<NonZero<usize>>,
 ) -> Result<Vec<String>, TapeError> {
-    let root = pool.canonicalize().map_err(|e| TapeError::pool(pool, &e))?;
-    if !root.is_dir() {
-        return Err(TapeError::NotAPool { path: pool.to_owned() });
-    }
+    let root = root_of(pool)?;
     let mut findings = Vec::new();
     if manifest.expected_digest()? != manifest.digest {
         findings.push("the manifest was edited after it was frozen: its digest does not match".to_owned());

@@ -8,6 +8,11 @@ use crate::plots::{self, Named};
 use crate::read::{Step, recorded};
 use crate::words::{Word, fixed, number, say};
 
+/// Seconds of a part of the wait, or a dash where nothing tells.
+fn show(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "—".to_string(), fixed)
+}
+
 impl Writer<'_> {
     pub(super) fn diagnoses(&self) -> Markup {
         let all = diagnose(self.run);
@@ -27,7 +32,6 @@ impl Writer<'_> {
 
     /// A row each: most of them fail for the same reason as the ladder, and are meant to.
     fn diagnoses_in_short(&self, all: &[&Diagnosis<'_>]) -> Markup {
-        let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), fixed);
         html! {
             h3 { (self.t(Word::DiagnosisOthers)) }
             div class="scroll" { table {
@@ -109,7 +113,6 @@ impl Writer<'_> {
 
     fn diagnosis(&self, d: &Diagnosis<'_>) -> Markup {
         let grew = d.grew.map(part_name);
-        let show = |v: Option<f64>| v.map_or_else(|| "—".to_string(), fixed);
         html! {
             article {
                 h3 { (self.s(&d.heading())) }
