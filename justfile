@@ -89,5 +89,9 @@ e2e-stream:
 e2e-whisperlive:
     bash e2e/whisperlive.sh
 
+# Today's outputs against those of commit 13300b5, byte for byte but for stated exceptions (`just same quick` is shorter).
+same *args:
+    bash e2e/same.sh {{args}}
+
 # What decides.
 ci: lint doc test compressed no-std report e2e

@@ -6,8 +6,8 @@ use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, Verdict, 
 
 use crate::doubt::Weight;
 use crate::html::verdict_name;
+use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::Run;
-use crate::words::{Said, Word, number, say};
 
 /// What a run says about capacity, decided anew from its records.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,9 +17,9 @@ pub struct Answer {
     /// N* with long calls, on Tape-B.
     pub long: Option<Capacity>,
     /// Why N* is not stated although there is a ladder.
-    pub withheld: Vec<Said>,
+    pub withheld: Vec<LocalizedText>,
     /// What may be promised, or why nothing may be; empty without an N*.
-    pub statement: Option<Result<Statement, Said>>,
+    pub statement: Option<Result<Statement, LocalizedText>>,
     /// Whether the case that climbs the ladder never came to its end, or is still at it.
     pub unfinished: bool,
     /// Steps of other cases that did not pass on the ladder's tape with no more streams than N* on Tape-A: name, verdict.
@@ -33,7 +33,7 @@ impl Answer {
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let heavy = run.doubts.iter().filter(|d| d.weight == Weight::Withhold);
-        let withheld: Vec<Said> = heavy.map(|d| d.said.clone()).collect();
+        let withheld: Vec<LocalizedText> = heavy.map(|d| d.said.clone()).collect();
         let tiers: Vec<TierReport> = run.ladder().into_iter().map(|s| s.report.clone()).collect();
         // Without the run's own limits the safety factor is not known: the case's own file then has to say it.
         let short = match &run.limits {
@@ -62,69 +62,76 @@ impl Answer {
 
     /// What stops the ladder, in one sentence.
     #[must_use]
-    pub fn limited(capacity: &Capacity) -> Said {
-        let limits: Vec<Said> = capacity.limited_by.iter().map(|l| limit_name(*l)).collect();
+    pub fn limited(capacity: &Capacity) -> LocalizedText {
+        let limits: Vec<LocalizedText> = capacity.limited_by.iter().map(|l| limit_name(*l)).collect();
         match (capacity.first_fail, limits.is_empty()) {
-            (Some(fail), false) => say!(Word::LimitedBy, Said::join(&limits, " and ", "、"), fail),
-            (Some(fail), true) => say!(Word::LimitedUnknown, fail),
-            (None, _) => say!(Word::NothingFailed),
+            (Some(fail), false) => {
+                message!(MessageId::LimitedBy, LocalizedText::join(&limits, " and ", "、"), fail)
+            }
+            (Some(fail), true) => message!(MessageId::LimitedUnknown, fail),
+            (None, _) => message!(MessageId::NothingFailed),
         }
     }
 
     /// How far the number can be trusted, a sentence a reason.
     #[must_use]
-    pub fn sureness(&self, capacity: &Capacity) -> Vec<Said> {
+    pub fn sureness(&self, capacity: &Capacity) -> Vec<LocalizedText> {
         let list = |tiers: &[u32]| tiers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let mut all = vec![match capacity.state {
-            CapacityState::Exact => say!(Word::SureExact),
-            CapacityState::None => say!(Word::SureNone),
-            CapacityState::AtLeastUnproven => say!(Word::SureUnproven),
-            CapacityState::Censored => say!(Word::SureCensored),
-            CapacityState::Undecided => say!(Word::SureUndecided),
+            CapacityState::Exact => message!(MessageId::SureExact),
+            CapacityState::None => message!(MessageId::SureNone),
+            CapacityState::AtLeastUnproven => message!(MessageId::SureUnproven),
+            CapacityState::Censored => message!(MessageId::SureCensored),
+            CapacityState::Undecided => message!(MessageId::SureUndecided),
         }];
         let near = |n: &&u32| Some(**n) == capacity.n_star || Some(**n) == capacity.first_fail;
         let decisive: Vec<u32> = capacity.point_verdict_tiers.iter().filter(near).copied().collect();
         if !decisive.is_empty() {
-            all.push(say!(Word::SurePoint, list(&decisive)));
+            all.push(message!(MessageId::SurePoint, list(&decisive)));
         } else if capacity.n_star.is_some() && capacity.first_fail.is_some() {
-            all.push(say!(Word::SureBoth));
+            all.push(message!(MessageId::SureBoth));
         }
         if !self.elsewhere.is_empty() && self.short.as_ref() == Some(capacity) {
             let step = |(name, verdict): &(String, Verdict)| {
                 let verdict = verdict_name(*verdict);
-                Said { en: format!("{name} ({})", verdict.en), zh: format!("{name}（{}）", verdict.zh) }
+                LocalizedText {
+                    en: format!("{name} ({})", verdict.en),
+                    zh: format!("{name}（{}）", verdict.zh),
+                }
             };
-            let steps: Vec<Said> = self.elsewhere.iter().map(step).collect();
-            all.push(say!(Word::SureElsewhere, Said::join(&steps, ", ", "、")));
+            let steps: Vec<LocalizedText> = self.elsewhere.iter().map(step).collect();
+            all.push(message!(MessageId::SureElsewhere, LocalizedText::join(&steps, ", ", "、")));
         }
         if !capacity.undecided.is_empty() {
             let tiers = capacity.undecided.iter().map(|(n, v)| format!("{n} ({})", v.name()));
-            all.push(say!(Word::SureGap, tiers.collect::<Vec<_>>().join(", ")));
+            all.push(message!(MessageId::SureGap, tiers.collect::<Vec<_>>().join(", ")));
         }
         if !capacity.non_monotonic.is_empty() {
-            all.push(say!(Word::SureNonMonotonic, list(&capacity.non_monotonic)));
+            all.push(message!(MessageId::SureNonMonotonic, list(&capacity.non_monotonic)));
         }
         if let Some(cap) = capacity.quality_cap {
-            all.push(say!(Word::SureQualityCap, cap));
+            all.push(message!(MessageId::SureQualityCap, cap));
         }
         all
     }
 
     /// What may be published, in one sentence.
     #[must_use]
-    pub fn published(&self, capacity: &Capacity) -> Option<Said> {
+    pub fn published(&self, capacity: &Capacity) -> Option<LocalizedText> {
         let published = capacity.published?;
         let word = match (capacity.quality_cap, self.simulated) {
-            (Some(cap), _) if cap <= published => return Some(say!(Word::PublishedCapped, published)),
-            (_, Some(true)) => Word::PublishedSimulated,
-            _ => Word::PublishedIs,
+            (Some(cap), _) if cap <= published => {
+                return Some(message!(MessageId::PublishedCapped, published));
+            }
+            (_, Some(true)) => MessageId::PublishedSimulated,
+            _ => MessageId::PublishedIs,
         };
-        Some(say!(word, number(capacity.safety_factor), published))
+        Some(message!(word, number(capacity.safety_factor), published))
     }
 
     /// Where the knee lies: what the highest passing and the first failing tier measured on the limit that broke.
     #[must_use]
-    pub fn knee(run: &Run, capacity: &Capacity) -> Option<Said> {
+    pub fn knee(run: &Run, capacity: &Capacity) -> Option<LocalizedText> {
         let limit = *capacity.limited_by.first()?;
         let value = |n: u32| {
             let step = run.ladder().into_iter().find(|s| s.report.streams == n)?;
@@ -135,7 +142,7 @@ impl Answer {
         let ((low, _), (high, threshold)) = (value(pass)?, value(fail)?);
         let said = [number(low), number(high), number(threshold)];
         let [low, high, threshold] = said;
-        Some(say!(Word::Knee, limit_name(limit), low, pass, high, fail, threshold))
+        Some(message!(MessageId::Knee, limit_name(limit), low, pass, high, fail, threshold))
     }
 }
 
@@ -163,37 +170,37 @@ fn elsewhere(run: &Run, capacity: &Capacity) -> Vec<(String, Verdict)> {
 
 /// N* as it is displayed, in both languages.
 #[must_use]
-pub fn n_star(capacity: &Capacity) -> Said {
+pub fn n_star(capacity: &Capacity) -> LocalizedText {
     match (capacity.state, capacity.n_star) {
-        (CapacityState::Exact, Some(n)) => Said::from(n),
-        (CapacityState::AtLeastUnproven, Some(n)) => say!(Word::AtLeastUnproven, n),
-        (CapacityState::Censored, Some(n)) => say!(Word::AtLeastCensored, n),
-        (CapacityState::None, _) => say!(Word::NoneAtAll),
-        _ => say!(Word::Undecided),
+        (CapacityState::Exact, Some(n)) => LocalizedText::from(n),
+        (CapacityState::AtLeastUnproven, Some(n)) => message!(MessageId::AtLeastUnproven, n),
+        (CapacityState::Censored, Some(n)) => message!(MessageId::AtLeastCensored, n),
+        (CapacityState::None, _) => message!(MessageId::NoneAtAll),
+        _ => message!(MessageId::Undecided),
     }
 }
 
 /// `N* = 30`, or `N* >= 30, ...` where it is only a lower bound.
 #[must_use]
-pub fn n_star_line(capacity: &Capacity) -> Said {
+pub fn n_star_line(capacity: &Capacity) -> LocalizedText {
     let n = n_star(capacity);
     let line = |text: &str| {
         if text.starts_with('>') { format!("N* {text}") } else { format!("N* = {text}") }
     };
-    Said { en: line(&n.en), zh: line(&n.zh) }
+    LocalizedText { en: line(&n.en), zh: line(&n.zh) }
 }
 
 /// A limit by its name for people.
 #[must_use]
-pub fn limit_name(limit: Limit) -> Said {
+pub fn limit_name(limit: Limit) -> LocalizedText {
     match limit {
-        Limit::Preemption => say!(Word::LimitPreemption),
-        Limit::KvPool => say!(Word::LimitKv),
-        Limit::Errors => say!(Word::LimitErrors),
-        Limit::Ttft => say!(Word::LimitTtft),
-        Limit::Rtf => say!(Word::LimitRtf),
-        Limit::Final => say!(Word::LimitFinal),
-        Limit::Vram => say!(Word::LimitVram),
+        Limit::Preemption => message!(MessageId::LimitPreemption),
+        Limit::KvPool => message!(MessageId::LimitKv),
+        Limit::Errors => message!(MessageId::LimitErrors),
+        Limit::Ttft => message!(MessageId::LimitTtft),
+        Limit::Rtf => message!(MessageId::LimitRtf),
+        Limit::Final => message!(MessageId::LimitFinal),
+        Limit::Vram => message!(MessageId::LimitVram),
     }
 }
 

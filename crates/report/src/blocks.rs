@@ -10,7 +10,7 @@ use tapedeck_rundir::CommittedStep;
 
 use crate::doubt::Doubt;
 use crate::lanes::in_order;
-use crate::words::{Word, say};
+use crate::messages::{MessageId, message};
 
 /// How a run is read; nothing that is found depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ impl Bad {
 
     pub(crate) fn tell(self, name: &str, doubts: &mut Vec<Doubt>) {
         if let Some((line, why)) = self.first {
-            doubts.push(Doubt::note(say!(Word::BadLines, name, self.count, line, why)));
+            doubts.push(Doubt::note(message!(MessageId::BadLines, name, self.count, line, why)));
         }
     }
 }
@@ -226,10 +226,10 @@ pub(crate) fn walk<R: Send>(
     }
     tally.bad.tell(name, doubts);
     if tally.strays > 0 {
-        doubts.push(Doubt::note(say!(Word::Strays, name, tally.strays)));
+        doubts.push(Doubt::note(message!(MessageId::Strays, name, tally.strays)));
     }
     if tally.uncommitted > 0 {
-        doubts.push(Doubt::note(say!(Word::Uncommitted, name, tally.uncommitted)));
+        doubts.push(Doubt::note(message!(MessageId::Uncommitted, name, tally.uncommitted)));
     }
 }
 

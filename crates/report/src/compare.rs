@@ -7,10 +7,10 @@ use tapedeck_record::ExitCode;
 use tapedeck_slo::{Capacity, CapacityState, Estimate, TierReport};
 
 use crate::answer::{Answer, n_star};
+use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::{Run, Step};
 use crate::settings::flatten;
 use crate::symptoms::{ChangeFacts, Finding, symptoms_of_change};
-use crate::words::{Said, Word, number, say};
 
 /// A setting that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -63,17 +63,17 @@ pub struct Comparison {
     /// Names of the runs.
     pub names: [String; 2],
     /// Why they must not be compared; empty where they may.
-    pub refused: Vec<Said>,
+    pub refused: Vec<LocalizedText>,
     /// Settings that differ.
     pub changes: Vec<Change>,
     /// Figures at tiers that both have.
     pub differences: Vec<Difference>,
     /// N* of both, as displayed.
-    pub n_star: [Option<Said>; 2],
+    pub n_star: [Option<LocalizedText>; 2],
     /// Whether N* of the second is lower; empty where a ladder leaves that open.
     pub n_star_lower: Option<bool>,
     /// What the difference may be put down to.
-    pub attribution: Said,
+    pub attribution: LocalizedText,
     /// Rules about changes that should have helped.
     pub findings: Vec<Finding>,
 }
@@ -186,32 +186,32 @@ pub(crate) fn labels(a: &Run, b: &Run) -> [String; 2] {
 }
 
 /// Why two runs must not be laid beside each other.
-pub(crate) fn refusals(a: &Run, b: &Run) -> Vec<Said> {
+pub(crate) fn refusals(a: &Run, b: &Run) -> Vec<LocalizedText> {
     let mut all = Vec::new();
     if a.simulated() != b.simulated() {
-        all.push(say!(Word::RefuseSimulated));
+        all.push(message!(MessageId::RefuseSimulated));
     }
     let tapes = |run: &Run| run.info.as_ref().map(|i| i.tapes.clone()).unwrap_or_default();
     let (ta, tb) = (tapes(a), tapes(b));
     for (name, md5) in &ta {
         if tb.get(name).is_some_and(|other| other != md5) {
-            all.push(say!(Word::RefuseTape, name.as_str()));
+            all.push(message!(MessageId::RefuseTape, name.as_str()));
         }
     }
     if !ta.is_empty() && !tb.is_empty() && !ta.keys().any(|name| tb.contains_key(name)) {
-        all.push(say!(Word::RefuseNoCommonTape));
+        all.push(message!(MessageId::RefuseNoCommonTape));
     }
     match (&a.limits, &b.limits) {
-        (Some(x), Some(y)) if x != y => all.push(say!(Word::RefuseLimits)),
-        (None, _) | (_, None) => all.push(say!(Word::RefuseLimitsUnknown)),
+        (Some(x), Some(y)) if x != y => all.push(message!(MessageId::RefuseLimits)),
+        (None, _) | (_, None) => all.push(message!(MessageId::RefuseLimitsUnknown)),
         _ => {}
     }
     for run in [a, b] {
         if run.steps_unread == 0 && run.steps.is_empty() {
-            all.push(say!(Word::RefuseNoSteps, run.name()));
+            all.push(message!(MessageId::RefuseNoSteps, run.name()));
         }
         if run.doubts.iter().any(|d| d.weight == crate::doubt::Weight::Withhold) {
-            all.push(say!(Word::RefuseDamaged, run.name()));
+            all.push(message!(MessageId::RefuseDamaged, run.name()));
         }
     }
     all
@@ -258,21 +258,27 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
     };
     let moved: Vec<&Difference> = differences.iter().filter(|d| d.direction != Direction::Same).collect();
     let attribution = match (moved.is_empty() && numbers[0] == numbers[1], changes.as_slice()) {
-        _ if !refused.is_empty() => say!(Word::AttributionRefused),
-        _ if differences.is_empty() => say!(Word::NothingCommon),
-        (true, _) if n_star_lower.is_none() => say!(Word::NStarOpen),
-        (true, _) => say!(Word::NothingMoved),
-        (false, []) => say!(Word::NothingChanged),
-        (false, [one]) => say!(Word::OneChanged, one.key.as_str()),
-        (false, many) => say!(Word::ManyChanged, many.len()),
+        _ if !refused.is_empty() => message!(MessageId::AttributionRefused),
+        _ if differences.is_empty() => message!(MessageId::NothingCommon),
+        (true, _) if n_star_lower.is_none() => message!(MessageId::NStarOpen),
+        (true, _) => message!(MessageId::NothingMoved),
+        (false, []) => message!(MessageId::NothingChanged),
+        (false, [one]) => message!(MessageId::OneChanged, one.key.as_str()),
+        (false, many) => message!(MessageId::ManyChanged, many.len()),
     };
     // Slower is what takes longer; words, errors and a full pool are another matter.
     let slower = |d: &&&Difference| {
         d.direction == Direction::Worse && matches!(d.figure, "ttft_p95" | "rtf_p95" | "final_p95")
     };
     let worst = moved.iter().find(slower);
-    let seen = worst.map_or_else(Said::default, |d| {
-        say!(Word::SeenSlower, d.step.as_str(), d.figure, number(d.before.value), number(d.after.value))
+    let seen = worst.map_or_else(LocalizedText::default, |d| {
+        message!(
+            MessageId::SeenSlower,
+            d.step.as_str(),
+            d.figure,
+            number(d.before.value),
+            number(d.after.value)
+        )
     });
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let facts = ChangeFacts {

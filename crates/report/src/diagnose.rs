@@ -7,10 +7,10 @@ use tapedeck_slo::{Limit, TierReport, Verdict};
 use tapedeck_stats::percentile;
 
 use crate::html::verdict_name;
+use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::{Run, Step};
 use crate::symptoms::{Facts, Finding, symptoms};
 use crate::waits::{Growth, Part, growth};
-use crate::words::{Said, Word, number, say};
 
 /// A tier that does not pass, looked into.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub struct Diagnosis<'a> {
     pub parts: Vec<Growth>,
     /// The one that grew most.
     pub grew: Option<Part>,
-    /// What the engines' counters say, a sentence each.
-    pub counters: Vec<Said>,
+    /// What the engines' counters message, a sentence each.
+    pub counters: Vec<LocalizedText>,
     /// Symptoms with what to try.
     pub findings: Vec<Finding>,
 }
@@ -33,11 +33,11 @@ pub struct Diagnosis<'a> {
 impl Diagnosis<'_> {
     /// The tier, its verdict, and what it is held against.
     #[must_use]
-    pub fn heading(&self) -> Said {
+    pub fn heading(&self) -> LocalizedText {
         let (step, verdict) = (self.step.name.as_str(), verdict_name(self.step.report.verdict));
         match self.calm {
-            Some(calm) => say!(Word::DiagnosisOf, step, calm.name.as_str(), verdict),
-            None => say!(Word::DiagnosisAlone, step, verdict),
+            Some(calm) => message!(MessageId::DiagnosisOf, step, calm.name.as_str(), verdict),
+            None => message!(MessageId::DiagnosisAlone, step, verdict),
         }
     }
 }
@@ -173,47 +173,49 @@ fn uneven(step: &Step) -> Option<f64> {
     (p95.len() >= 2 && fast > 0.0).then(|| slow / fast)
 }
 
-fn counters(step: &Step) -> Vec<Said> {
+fn counters(step: &Step) -> Vec<LocalizedText> {
     let r: &TierReport = &step.report;
     let mut all = Vec::new();
     if let Some(kv) = r.kv_pool_p95 {
-        all.push(say!(Word::CounterKv, number(kv * 100.0)));
+        all.push(message!(MessageId::CounterKv, number(kv * 100.0)));
     }
     if let Some(preempted) = r.preempt_delta {
-        all.push(say!(Word::CounterPreempted, number(preempted)));
+        all.push(message!(MessageId::CounterPreempted, number(preempted)));
     }
     if let Some(waiting) = step.series.max_in_window("waiting_capacity") {
-        all.push(say!(Word::CounterWaiting, number(waiting)));
+        all.push(message!(MessageId::CounterWaiting, number(waiting)));
     }
     if let Some(running) = step.series.mean_in_window("running") {
-        all.push(say!(Word::CounterRunning, number(running)));
+        all.push(message!(MessageId::CounterRunning, number(running)));
     }
-    for (name, word) in
-        [("ttft", Word::CounterTtft), ("queue", Word::CounterQueue), ("inference", Word::CounterInference)]
-    {
+    for (name, word) in [
+        ("ttft", MessageId::CounterTtft),
+        ("queue", MessageId::CounterQueue),
+        ("inference", MessageId::CounterInference),
+    ] {
         if let Some((mean, count)) = step.series.gained(name).and_then(|g| Some((g.mean()?, g.count))) {
-            all.push(say!(word, number(mean), number(count)));
+            all.push(message!(word, number(mean), number(count)));
         }
     }
     if let Some(utilisation) = r.gpu.as_ref().and_then(|g| g.utilisation_avg) {
-        all.push(say!(Word::CounterGpu, number(utilisation * 100.0)));
+        all.push(message!(MessageId::CounterGpu, number(utilisation * 100.0)));
     }
     if all.is_empty() {
-        all.push(say!(Word::CounterNone));
+        all.push(message!(MessageId::CounterNone));
     }
     all
 }
 
 /// A part of the wait by its name for people.
 #[must_use]
-pub fn part_name(part: Part) -> Said {
+pub fn part_name(part: Part) -> LocalizedText {
     match part {
-        Part::Client => say!(Word::PartClient),
-        Part::Connect => say!(Word::PartConnect),
-        Part::BackPressure => say!(Word::PartBackPressure),
-        Part::Queue => say!(Word::PartQueue),
-        Part::Window => say!(Word::PartWindow),
-        Part::Inference => say!(Word::PartInference),
-        Part::Tail => say!(Word::PartTail),
+        Part::Client => message!(MessageId::PartClient),
+        Part::Connect => message!(MessageId::PartConnect),
+        Part::BackPressure => message!(MessageId::PartBackPressure),
+        Part::Queue => message!(MessageId::PartQueue),
+        Part::Window => message!(MessageId::PartWindow),
+        Part::Inference => message!(MessageId::PartInference),
+        Part::Tail => message!(MessageId::PartTail),
     }
 }

@@ -4,8 +4,8 @@ use tapedeck_record::CallRecord;
 use tapedeck_slo::{Limit, LimitVerdict, TierReport, Verdict, capacity, ladder_row, settle};
 use tapedeck_stats::percentile;
 
+use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::{Run, Step};
-use crate::words::{Said, Word, number, say};
 
 /// How heavy a doubt is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,24 +24,24 @@ pub struct Doubt {
     /// How heavy it is.
     pub weight: Weight,
     /// What, in both languages.
-    pub said: Said,
+    pub said: LocalizedText,
 }
 
 impl Doubt {
-    pub(crate) const fn note(said: Said) -> Self {
+    pub(crate) const fn note(said: LocalizedText) -> Self {
         Self { weight: Weight::Note, said }
     }
 
-    pub(crate) const fn withhold(said: Said) -> Self {
+    pub(crate) const fn withhold(said: LocalizedText) -> Self {
         Self { weight: Weight::Withhold, said }
     }
 
     pub(crate) fn missing(file: &str) -> Self {
-        Self { weight: Weight::Missing, said: say!(Word::FileMissing, file) }
+        Self { weight: Weight::Missing, said: message!(MessageId::FileMissing, file) }
     }
 
     pub(crate) fn unreadable(file: &str, why: String) -> Self {
-        Self { weight: Weight::Note, said: say!(Word::FileUnreadable, file, why) }
+        Self { weight: Weight::Note, said: message!(MessageId::FileUnreadable, file, why) }
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn cross_check(run: &mut Run) {
     let said = run.info.as_ref().map(|i| i.simulated);
     let kinds: Vec<bool> = kinds.chain(said).collect();
     if kinds.iter().any(|k| *k) && kinds.iter().any(|k| !*k) {
-        doubts.push(Doubt::withhold(say!(Word::MixedSimulated)));
+        doubts.push(Doubt::withhold(message!(MessageId::MixedSimulated)));
     }
     doubts.extend(ladder_edited(run));
     settle_ladder(run);
@@ -79,12 +79,12 @@ fn derived(run: &Run) -> Option<Doubt> {
         (!names.is_empty()).then(|| names.join(", "))
     };
     if let Some(names) = list("merged_from") {
-        return Some(Doubt::note(say!(Word::MergedFrom, names)));
+        return Some(Doubt::note(message!(MessageId::MergedFrom, names)));
     }
     let from = origin.get("rescored_from")?.as_str()?;
     Some(Doubt::note(match list("settings") {
-        Some(settings) => say!(Word::RescoredWith, from, settings),
-        None => say!(Word::RescoredAsItWas, from),
+        Some(settings) => message!(MessageId::RescoredWith, from, settings),
+        None => message!(MessageId::RescoredAsItWas, from),
     }))
 }
 
@@ -123,7 +123,7 @@ fn contradiction(step: &Step) -> Option<Doubt> {
         }
     });
     (passes_broken || fails_whole || wrong_side)
-        .then(|| Doubt::withhold(say!(Word::Contradiction, step.name.as_str())))
+        .then(|| Doubt::withhold(message!(MessageId::Contradiction, step.name.as_str())))
 }
 
 /// Whether the calls give the figures that the journal has.
@@ -131,11 +131,11 @@ fn calls_agree(step: &Step) -> Result<(), Option<Doubt>> {
     let report = &step.report;
     let counted = step.calls.iter().filter(|c| c.counted).count() as u64;
     if counted == 0 && report.calls_counted > 0 {
-        return Err(Some(Doubt::note(say!(Word::CallsMissing, step.name.as_str()))));
+        return Err(Some(Doubt::note(message!(MessageId::CallsMissing, step.name.as_str()))));
     }
     if counted != report.calls_counted {
         let n = report.calls_counted;
-        return Err(Some(Doubt::note(say!(Word::CallsFewer, step.name.as_str(), counted, n))));
+        return Err(Some(Doubt::note(message!(MessageId::CallsFewer, step.name.as_str(), counted, n))));
     }
     type Figure<'a> = (&'static str, Option<f64>, &'a dyn Fn(&CallRecord) -> Option<f64>);
     let checks: [Figure<'_>; 3] = [
@@ -152,7 +152,8 @@ fn calls_agree(step: &Step) -> Result<(), Option<Doubt>> {
         };
         if differ {
             let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), number);
-            let said = say!(Word::FiguresDisagree, step.name.as_str(), name, show(said), show(found));
+            let said =
+                message!(MessageId::FiguresDisagree, step.name.as_str(), name, show(said), show(found));
             return Err(Some(Doubt::withhold(said)));
         }
     }
@@ -175,7 +176,7 @@ fn ladder_edited(run: &Run) -> Option<Doubt> {
         .collect();
     let odd = rows.iter().skip(1).filter(|row| !expected.contains(row)).count()
         + expected.iter().filter(|row| !rows.contains(row)).count();
-    (odd > 0).then(|| Doubt::note(say!(Word::LadderEdited)))
+    (odd > 0).then(|| Doubt::note(message!(MessageId::LadderEdited)))
 }
 
 /// `capacity.json` must be what the tiers give.
@@ -188,7 +189,7 @@ fn capacity_edited(run: &Run) -> Option<Doubt> {
     }
     let found = capacity(&tiers, limits);
     (found.n_star != written.n_star || found.published != written.published || found.state != written.state)
-        .then(|| Doubt::note(say!(Word::CapacityEdited, written.display(), found.display())))
+        .then(|| Doubt::note(message!(MessageId::CapacityEdited, written.display(), found.display())))
 }
 
 /// The limits that the tiers were judged by must be those of the config.
@@ -207,5 +208,5 @@ fn limits_edited(run: &Run) -> Option<Doubt> {
         }) || step.report.ttft_basis != limits.ttft_basis
     };
     let step = run.steps.iter().find(differs)?;
-    Some(Doubt::withhold(say!(Word::LimitsEdited, step.name.as_str())))
+    Some(Doubt::withhold(message!(MessageId::LimitsEdited, step.name.as_str())))
 }

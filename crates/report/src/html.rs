@@ -11,10 +11,10 @@ use crate::answer::{Answer, n_star_line};
 use crate::cases;
 use crate::doubt::Weight;
 use crate::glossary::{hover, hover_of};
+use crate::messages::{Lang, LocalizedText, MessageId, message};
 use crate::plots::Named;
 use crate::read::Run;
 use crate::section::{Section, Table};
-use crate::words::{Lang, Said, Word, say};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -26,14 +26,14 @@ pub(crate) struct Page {
 }
 
 /// The name of a verdict for people.
-pub(crate) fn verdict_name(verdict: Verdict) -> Said {
+pub(crate) fn verdict_name(verdict: Verdict) -> LocalizedText {
     match verdict {
-        Verdict::Pass => say!(Word::Pass),
-        Verdict::Fail => say!(Word::Fail),
-        Verdict::Invalid => say!(Word::Invalid),
-        Verdict::Unknown => say!(Word::UnknownVerdict),
-        Verdict::Suspect => say!(Word::Suspect),
-        Verdict::Unstable => say!(Word::Unstable),
+        Verdict::Pass => message!(MessageId::Pass),
+        Verdict::Fail => message!(MessageId::Fail),
+        Verdict::Invalid => message!(MessageId::Invalid),
+        Verdict::Unknown => message!(MessageId::UnknownVerdict),
+        Verdict::Suspect => message!(MessageId::Suspect),
+        Verdict::Unstable => message!(MessageId::Unstable),
     }
 }
 
@@ -69,17 +69,17 @@ pub(crate) fn page(run: &Run, answer: &Answer, lang: Lang, texts: &[Vec<String>]
 }
 
 impl Writer<'_> {
-    fn t(&self, word: Word) -> Inline<'static> {
+    fn t(&self, word: MessageId) -> Inline<'static> {
         Inline(word.template(self.lang))
     }
 
-    fn s<'b>(&self, said: &'b Said) -> Inline<'b> {
+    fn s<'b>(&self, said: &'b LocalizedText) -> Inline<'b> {
         Inline(said.text(self.lang))
     }
 
     fn whole(&mut self, texts: &[Vec<String>]) -> Markup {
         let name = self.run.name();
-        let title = format!("{} · {name}", self.t(Word::Report).0);
+        let title = format!("{} · {name}", self.t(MessageId::Report).0);
         let campaign = cases::campaign(self.run);
         let (cases, missing_cases) = cases::sections(self.run, self.lang);
         let main = html! {
@@ -106,7 +106,7 @@ impl Writer<'_> {
         let body = html! {
             (self.head(&name, &cases, &main.0))
             (main)
-            footer { p { (self.t(Word::Footer)) } }
+            footer { p { (self.t(MessageId::Footer)) } }
         };
         html! {
             (DOCTYPE)
@@ -133,29 +133,29 @@ impl Writer<'_> {
             jiff::Timestamp::from_duration(at).ok()
         });
         let (class, badge) = match self.answer.simulated {
-            Some(true) => ("badge sim", Word::BadgeSimulated),
-            Some(false) => ("badge real", Word::BadgeReal),
-            None => ("badge sim", Word::BadgeUnknown),
+            Some(true) => ("badge sim", MessageId::BadgeSimulated),
+            Some(false) => ("badge real", MessageId::BadgeReal),
+            None => ("badge sim", MessageId::BadgeUnknown),
         };
         let before = [
-            ("answer", Word::Answer),
-            ("statement", Word::Statement),
-            ("campaign", Word::Campaign),
-            ("doubts", Word::Doubts),
-            ("ladder", Word::Ladder),
-            ("curves", Word::Curves),
-            ("diagnosis", Word::Diagnosis),
-            ("distributions", Word::Distributions),
-            ("timelines", Word::Timelines),
-            ("drain", Word::DrainTitle),
+            ("answer", MessageId::Answer),
+            ("statement", MessageId::Statement),
+            ("campaign", MessageId::Campaign),
+            ("doubts", MessageId::Doubts),
+            ("ladder", MessageId::Ladder),
+            ("curves", MessageId::Curves),
+            ("diagnosis", MessageId::Diagnosis),
+            ("distributions", MessageId::Distributions),
+            ("timelines", MessageId::Timelines),
+            ("drain", MessageId::DrainTitle),
         ];
         let behind = [
-            ("steps", Word::OtherSteps),
-            ("missing", Word::MissingCases),
-            ("risks", Word::Risks),
-            ("environment", Word::Environment),
-            ("transcripts", Word::Transcripts),
-            ("definitions", Word::Definitions),
+            ("steps", MessageId::OtherSteps),
+            ("missing", MessageId::MissingCases),
+            ("risks", MessageId::Risks),
+            ("environment", MessageId::Environment),
+            ("transcripts", MessageId::Transcripts),
+            ("definitions", MessageId::Definitions),
         ];
         let places = before
             .iter()
@@ -164,11 +164,11 @@ impl Writer<'_> {
             .chain(behind.iter().map(|(id, word)| (*id, self.t(*word))));
         html! {
             header {
-                h1 { (self.t(Word::Report)) }
+                h1 { (self.t(MessageId::Report)) }
                 p class="run" { (name) " " span class=(class) { (self.t(badge)) } }
                 @if let Some(info) = info {
                     p class="small" {
-                        (self.t(Word::CaseIs)) " " (info.case) " · " (self.t(Word::SeedIs)) " " (info.seed)
+                        (self.t(MessageId::CaseIs)) " " (info.case) " · " (self.t(MessageId::SeedIs)) " " (info.seed)
                         @if let Some(began) = began { " · " (began.strftime("%Y-%m-%d %H:%M UTC").to_string()) }
                     }
                 }
@@ -185,38 +185,38 @@ impl Writer<'_> {
         let none = self.answer.short.is_none();
         html! {
             section id="answer" {
-                h2 { (self.t(Word::Answer)) }
+                h2 { (self.t(MessageId::Answer)) }
                 @if !self.answer.withheld.is_empty() {
                     div class="warn" {
-                        strong { (self.t(Word::Withheld)) }
+                        strong { (self.t(MessageId::Withheld)) }
                         ul { @for why in &self.answer.withheld { li { (self.s(why)) } } }
                     }
                 }
                 div class="cards" {
-                    (self.card(Word::ShortCalls, self.answer.short.as_ref(), none))
-                    (self.card(Word::LongCalls, self.answer.long.as_ref(), false))
+                    (self.card(MessageId::ShortCalls, self.answer.short.as_ref(), none))
+                    (self.card(MessageId::LongCalls, self.answer.long.as_ref(), false))
                 }
                 @if self.answer.short.is_some() {
-                    p class="small" { "N*: " (self.t(Word::DefNStarIs)) }
-                    p class="small" { (self.t(Word::DefStreams)) ": " (self.t(Word::DefStreamsIs)) }
+                    p class="small" { "N*: " (self.t(MessageId::DefNStarIs)) }
+                    p class="small" { (self.t(MessageId::DefStreams)) ": " (self.t(MessageId::DefStreamsIs)) }
                 }
                 @if let Some(capacity) = &self.answer.short {
                     dl class="facts" {
-                        dt { (self.t(Word::WhatLimits)) }
+                        dt { (self.t(MessageId::WhatLimits)) }
                         dd {
                             (self.sentence(&Answer::limited(capacity)))
                             @if let Some(knee) = Answer::knee(self.run, capacity) { " " (self.s(&knee)) }
                         }
-                        dt { (self.t(Word::HowSure)) }
+                        dt { (self.t(MessageId::HowSure)) }
                         dd { ul {
-                            @if self.answer.unfinished { li { strong { (self.t(Word::Unfinished)) } } }
+                            @if self.answer.unfinished { li { strong { (self.t(MessageId::Unfinished)) } } }
                             @for why in self.answer.sureness(capacity) { li { (self.s(&why)) } }
                         } }
-                        dt { (self.t(Word::SimulatedOrReal)) }
+                        dt { (self.t(MessageId::SimulatedOrReal)) }
                         dd { (self.t(match self.answer.simulated {
-                            Some(true) => Word::IsSimulated,
-                            Some(false) => Word::IsReal,
-                            None => Word::IsUnknown,
+                            Some(true) => MessageId::IsSimulated,
+                            Some(false) => MessageId::IsReal,
+                            None => MessageId::IsUnknown,
                         })) }
                     }
                 }
@@ -224,7 +224,7 @@ impl Writer<'_> {
         }
     }
 
-    fn card(&self, title: Word, capacity: Option<&Capacity>, withheld: bool) -> Markup {
+    fn card(&self, title: MessageId, capacity: Option<&Capacity>, withheld: bool) -> Markup {
         let tip = hover("n_star");
         html! {
             div class="card" title=[tip.as_ref().map(|t| self.s(t).0)] {
@@ -234,7 +234,7 @@ impl Writer<'_> {
                         p class="big" { (self.s(&n_star_line(c))) }
                         @if let Some(said) = self.answer.published(c) { p { (self.s(&said)) } }
                         // What limits short calls, and how sure that is, stands at length below the cards.
-                        @if title == Word::LongCalls {
+                        @if title == MessageId::LongCalls {
                             p class="small" { (self.sentence(&Answer::limited(c))) }
                             @for why in self.answer.sureness(c) { p class="small" { (self.s(&why)) } }
                         }
@@ -242,9 +242,9 @@ impl Writer<'_> {
                     None => {
                         p class="big none" { "—" }
                         p { (self.t(match (title, withheld && !self.answer.withheld.is_empty()) {
-                            (_, true) => Word::NotStated,
-                            (Word::LongCalls, _) => Word::NotMeasuredLong,
-                            _ => Word::NotMeasured,
+                            (_, true) => MessageId::NotStated,
+                            (MessageId::LongCalls, _) => MessageId::NotMeasuredLong,
+                            _ => MessageId::NotMeasured,
                         })) }
                     }
                 }
@@ -257,7 +257,7 @@ impl Writer<'_> {
         html! {
             @if !doubts.is_empty() {
                 section id="doubts" {
-                    h2 { (self.t(Word::Doubts)) }
+                    h2 { (self.t(MessageId::Doubts)) }
                     ul { @for doubt in doubts { li { (self.s(&doubt.said)) } } }
                 }
             }
@@ -277,12 +277,12 @@ impl Writer<'_> {
                 h2 { (self.s(&section.title)) }
                 @for said in &section.lead { p { (self.sentence(said)) } }
                 @if !section.source.is_empty() {
-                    p class="small" { (self.s(&say!(Word::SectionSource, section.source.as_str()))) }
+                    p class="small" { (self.s(&message!(MessageId::SectionSource, section.source.as_str()))) }
                 }
                 div class="plots" { @for plot in plots { (plot) } }
                 @for table in section.tables.iter().filter(|t| !t.rows.is_empty()) { (self.table(table)) }
                 @if !section.doubts.is_empty() {
-                    h3 { (self.t(Word::Uncertain)) }
+                    h3 { (self.t(MessageId::Uncertain)) }
                     ul { @for doubt in &section.doubts { li { (self.s(doubt)) } } }
                 }
             }
@@ -290,7 +290,7 @@ impl Writer<'_> {
     }
 
     /// A sentence that a case wrote down begins and ends like one.
-    fn sentence(&self, said: &Said) -> Markup {
+    fn sentence(&self, said: &LocalizedText) -> Markup {
         let text = said.text(self.lang);
         if self.lang != Lang::En {
             return Inline(text).render();
@@ -304,7 +304,7 @@ impl Writer<'_> {
     }
 
     /// A heading that tells its definition to whoever points at it.
-    fn heading(&self, head: &Said, of_text: bool) -> Markup {
+    fn heading(&self, head: &LocalizedText, of_text: bool) -> Markup {
         html! {
             th class=[of_text.then_some("text")] title=[hover_of(head).as_ref().map(|tip| self.s(tip).0)] { (self.s(head)) }
         }
@@ -356,7 +356,7 @@ fn with_interval(text: &str) -> Option<(&str, &str)> {
 
 /// Numbers of a column with as many decimals as its longest has, as far as they are known: points then stand below
 /// each other.
-fn aligned(rows: &[Vec<Said>]) -> Vec<Vec<Said>> {
+fn aligned(rows: &[Vec<LocalizedText>]) -> Vec<Vec<LocalizedText>> {
     let split = |text: &str| {
         let (digits, unit) = text.strip_suffix(" %").map_or((text, ""), |digits| (digits, " %"));
         let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '-')
@@ -370,11 +370,11 @@ fn aligned(rows: &[Vec<Said>]) -> Vec<Vec<Said>> {
         let most = cells().map(|(digits, _)| decimals(&digits)).max().unwrap_or(0);
         for cell in all.iter_mut().filter_map(|row| row.get_mut(at)) {
             let Some((digits, unit)) = split(&cell.en) else { continue };
-            let known = digits.parse().map_or(0, crate::words::decimals);
+            let known = digits.parse().map_or(0, tapedeck_l10n::decimals);
             let missing = most.min(known).saturating_sub(decimals(&digits));
             if missing > 0 {
                 let point = if digits.contains('.') { "" } else { "." };
-                *cell = Said::same(format!("{digits}{point}{}{unit}", "0".repeat(missing)));
+                *cell = LocalizedText::same(format!("{digits}{point}{}{unit}", "0".repeat(missing)));
             }
         }
     }
@@ -407,9 +407,10 @@ mod tests {
 
     #[test]
     fn points_of_a_column_stand_below_each_other() {
-        let cell = |text: &str| Said::same(text.to_owned());
+        let cell = |text: &str| LocalizedText::same(text.to_owned());
         let rows = [["0.256", "3", "5 %"], ["12.3", "48", "0.25 %"], ["-", "1", "9.5 %"], ["1", "2", "1e5"]];
-        let rows: Vec<Vec<Said>> = rows.iter().map(|row| row.iter().map(|c| cell(c)).collect()).collect();
+        let rows: Vec<Vec<LocalizedText>> =
+            rows.iter().map(|row| row.iter().map(|c| cell(c)).collect()).collect();
         let column = |at: usize| aligned(&rows).into_iter().map(|row| row[at].en.clone()).collect::<Vec<_>>();
         // 12.3 was rounded to two decimals: there is no third that one could show.
         assert_eq!(column(0), ["0.256", "12.30", "-", "1.000"]);

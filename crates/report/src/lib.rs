@@ -38,6 +38,7 @@ mod html;
 mod lanes;
 pub mod line;
 pub mod merge;
+pub mod messages;
 mod newrun;
 mod output;
 #[cfg(feature = "parquet")]
@@ -61,10 +62,9 @@ pub mod symptoms;
 pub mod text;
 pub mod traces;
 pub mod waits;
-pub mod words;
 
 pub use answer::Answer;
 pub use doubt::{Doubt, Weight};
+pub use messages::{Lang, LocalizedText};
 pub use output::{Wanted, WriteError, Written, write_html, write_report};
 pub use read::{ReadError, Reading, Run, Step};
-pub use words::{Lang, Said};

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use tapedeck_rundir::{Event, RunInfo};
 
 use crate::compare::{Change, changes, labels, refusals};
+use crate::messages::{LocalizedText, MessageId, message};
 use crate::newrun::{NewRun, NewStep, taken, write};
 use crate::output::WriteError;
 use crate::read::{Run, of_ladder};
 use crate::settings::flatten;
-use crate::words::{Said, Word, say};
 
 /// Why runs cannot be merged.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum MergeError {
         /// The first of the pair and the other.
         names: (String, String),
         /// Why.
-        why: Vec<Said>,
+        why: Vec<LocalizedText>,
     },
     /// Fewer than two runs, or one without what is needed.
     #[error("{what}")]
@@ -88,7 +88,7 @@ fn instances(run: &Run) -> Option<Vec<String>> {
 }
 
 /// Why two runs must not be mixed.
-fn unmixable(a: &Run, b: &Run) -> Vec<Said> {
+fn unmixable(a: &Run, b: &Run) -> Vec<LocalizedText> {
     let mut why = refusals(a, b);
     let same_place = match (a.path.canonicalize(), b.path.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,
@@ -97,18 +97,18 @@ fn unmixable(a: &Run, b: &Run) -> Vec<Said> {
     // A copy is the same evidence, too.
     let journal = |run: &Run| std::fs::read(run.path.join("steps.jsonl")).ok();
     if same_place || (a.name() == b.name() && journal(a).is_some() && journal(a) == journal(b)) {
-        why.push(say!(Word::RefuseTwice));
+        why.push(message!(MessageId::RefuseTwice));
     }
     if let (Some(of_a), Some(of_b)) = (instances(a), instances(b))
         && of_a != of_b
     {
-        why.push(say!(Word::RefuseInstances, of_a.join(", "), of_b.join(", ")));
+        why.push(message!(MessageId::RefuseInstances, of_a.join(", "), of_b.join(", ")));
     }
     let (of_a, of_b) = (meaning(a), meaning(b));
     let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
     let show = |value: Option<&String>| value.map_or_else(|| "-".to_string(), Clone::clone);
     for key in keys.into_iter().filter(|key| of_a.get(*key) != of_b.get(*key)) {
-        why.push(say!(Word::RefuseSetting, key.as_str(), show(of_a.get(key)), show(of_b.get(key))));
+        why.push(message!(MessageId::RefuseSetting, key.as_str(), show(of_a.get(key)), show(of_b.get(key))));
     }
     why
 }

@@ -6,8 +6,8 @@ use tapedeck_rundir::{RunDirError, atomic};
 
 use crate::answer::Answer;
 use crate::html;
+use crate::messages::Lang;
 use crate::read::{Run, Step};
-use crate::words::Lang;
 
 /// A file that could not be written.
 #[derive(Debug, thiserror::Error)]

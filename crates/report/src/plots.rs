@@ -6,10 +6,10 @@ use tapedeck_record::CallRecord;
 use tapedeck_slo::{Estimate, Limit, TierReport, Verdict};
 
 use crate::answer::Answer;
+use crate::messages::{Lang, MessageId, number};
 use crate::read::{Run, Step};
 use crate::series::Bin;
 use crate::svg::{BLUE, DASHES, GREEN, GREY, Key, Legend, Mark, ORANGE, Plot, RED, SERIES, Shape, Size};
-use crate::words::{Lang, Word, number};
 
 /// A plot with the name that its files carry.
 #[derive(Debug, Clone)]
@@ -19,15 +19,15 @@ pub(crate) struct Named {
 }
 
 /// Picks a sentence's language and fills its places.
-fn t(lang: Lang, word: Word, values: &[String]) -> String {
-    crate::words::fill(word.template(lang), &values.iter().map(String::as_str).collect::<Vec<_>>())
+fn t(lang: Lang, word: MessageId, values: &[String]) -> String {
+    crate::messages::fill(word.template(lang), &values.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// One of the seed's five curves.
 struct Curve {
     name: &'static str,
-    title: Word,
-    unit: Word,
+    title: MessageId,
+    unit: MessageId,
     limit: Option<Limit>,
     value: fn(&TierReport) -> Option<Estimate>,
 }
@@ -49,37 +49,43 @@ fn scrapes(r: &TierReport) -> u64 {
 const CURVES: [Curve; 6] = [
     Curve {
         name: "curve-ttft",
-        title: Word::CurveTtft,
-        unit: Word::Seconds,
+        title: MessageId::CurveTtft,
+        unit: MessageId::Seconds,
         limit: Some(Limit::Ttft),
         value: |r| r.ttft.as_ref().map(|s| s.p95),
     },
     Curve {
         name: "curve-rtf",
-        title: Word::CurveRtf,
-        unit: Word::Ratio,
+        title: MessageId::CurveRtf,
+        unit: MessageId::Ratio,
         limit: Some(Limit::Rtf),
         value: |r| r.rtf.as_ref().map(|s| s.p95),
     },
     Curve {
         name: "curve-final",
-        title: Word::CurveFinal,
-        unit: Word::Seconds,
+        title: MessageId::CurveFinal,
+        unit: MessageId::Seconds,
         limit: Some(Limit::Final),
         value: |r| r.final_latency.as_ref().map(|s| s.p95),
     },
     Curve {
         name: "curve-wer",
-        title: Word::CurveWer,
-        unit: Word::Ratio,
+        title: MessageId::CurveWer,
+        unit: MessageId::Ratio,
         limit: None,
         value: |r| r.quality.as_ref().and_then(|q| q.wer.or(q.cer)),
     },
-    Curve { name: "curve-vram", title: Word::CurveVram, unit: Word::Gigabytes, limit: None, value: vram },
+    Curve {
+        name: "curve-vram",
+        title: MessageId::CurveVram,
+        unit: MessageId::Gigabytes,
+        limit: None,
+        value: vram,
+    },
     Curve {
         name: "curve-kv",
-        title: Word::CurveKv,
-        unit: Word::Share,
+        title: MessageId::CurveKv,
+        unit: MessageId::Share,
         limit: Some(Limit::KvPool),
         value: |r| bare(r.kv_pool_p95, scrapes(r)),
     },
@@ -114,9 +120,9 @@ fn dash(verdict: Verdict) -> &'static str {
 /// The verdicts that stand on a plot, best first, as its legend has them.
 fn verdicts(tiers: &[&Step], lang: Lang, key: fn(Verdict) -> Key) -> Vec<Legend> {
     let word = |verdict| match verdict {
-        Verdict::Pass => Word::Pass,
-        Verdict::Fail => Word::Fail,
-        _ => Word::ProvesNothing,
+        Verdict::Pass => MessageId::Pass,
+        Verdict::Fail => MessageId::Fail,
+        _ => MessageId::ProvesNothing,
     };
     let mut all: Vec<Legend> = Vec::new();
     for of in [Some(Verdict::Pass), Some(Verdict::Fail), None] {
@@ -126,7 +132,7 @@ fn verdicts(tiers: &[&Step], lang: Lang, key: fn(Verdict) -> Key) -> Vec<Legend>
     all
 }
 
-/// Word errors come from the labelled steps of TC-04, all else from the ladder.
+/// MessageId errors come from the labelled steps of TC-04, all else from the ladder.
 fn tiers_of<'a>(run: &'a Run, curve: &Curve) -> Vec<&'a Step> {
     let mut tiers = run.ladder();
     if curve.name == "curve-wer" {
@@ -144,14 +150,14 @@ fn tiers_of<'a>(run: &'a Run, curve: &Curve) -> Vec<&'a Step> {
 
 /// The five curves of the plan (and the final), with intervals, limits and the knee. A curve without data is not
 /// drawn; its name is returned instead.
-pub(crate) fn curves(run: &Run, answer: &Answer, lang: Lang) -> Vec<Result<Named, Word>> {
+pub(crate) fn curves(run: &Run, answer: &Answer, lang: Lang) -> Vec<Result<Named, MessageId>> {
     CURVES.iter().map(|curve| curve_plot(run, answer, curve, lang).ok_or(curve.title)).collect()
 }
 
 fn curve_plot(run: &Run, answer: &Answer, curve: &Curve, lang: Lang) -> Option<Named> {
     let tiers = tiers_of(run, curve);
     let mut plot =
-        Plot::new(&t(lang, curve.title, &[]), &t(lang, Word::Streams, &[]), &t(lang, curve.unit, &[]));
+        Plot::new(&t(lang, curve.title, &[]), &t(lang, MessageId::Streams, &[]), &t(lang, curve.unit, &[]));
     let at = |s: &Step| (f64::from(s.report.streams), (curve.value)(&s.report));
     let points: Vec<(f64, f64)> = tiers.iter().filter_map(|s| Some((at(s).0, at(s).1?.value))).collect();
     // Words are judged by their alarm, all else by the verdict of the tier.
@@ -175,7 +181,7 @@ fn curve_plot(run: &Run, answer: &Answer, curve: &Curve, lang: Lang) -> Option<N
         tiers.iter().flat_map(|s| &s.report.limits).find(|l| l.limit == limit).map(|l| l.threshold)
     });
     if let Some(y) = threshold {
-        plot.marks.push(Mark::Level { y, colour: RED, label: t(lang, Word::LimitAt, &[number(y)]) });
+        plot.marks.push(Mark::Level { y, colour: RED, label: t(lang, MessageId::LimitAt, &[number(y)]) });
     }
     if let Some(n) = answer.short.as_ref().and_then(|c| c.n_star) {
         plot.marks.push(Mark::Upright { x: f64::from(n), colour: GREY, label: format!("N* {n}") });
@@ -183,7 +189,7 @@ fn curve_plot(run: &Run, answer: &Answer, curve: &Curve, lang: Lang) -> Option<N
     plot.x_ticks = Some(tiers.iter().map(|s| f64::from(s.report.streams)).collect());
     plot.legend = verdicts(&tiers, lang, |v| Key::Point { shape: shape(v), hollow: false });
     if of_words {
-        plot.legend = [(Verdict::Pass, Word::NoAlarm), (Verdict::Fail, Word::WordsAlarm)]
+        plot.legend = [(Verdict::Pass, MessageId::NoAlarm), (Verdict::Fail, MessageId::WordsAlarm)]
             .into_iter()
             .filter(|(v, _)| tiers.iter().any(|s| verdict(s) == Some(*v)))
             .map(|(v, word)| {
@@ -195,7 +201,7 @@ fn curve_plot(run: &Run, answer: &Answer, curve: &Curve, lang: Lang) -> Option<N
             plot.marks.push(Mark::Level {
                 y,
                 colour: RED,
-                label: t(lang, Word::WordsLimitAt, &[number(points)]),
+                label: t(lang, MessageId::WordsLimitAt, &[number(points)]),
             });
         }
     }
@@ -220,23 +226,23 @@ fn words_limit(run: &Run) -> Option<(f64, f64)> {
 }
 
 fn estimate_title(step: &Step, e: &Estimate, lang: Lang) -> String {
-    let bound = |b: Option<f64>| b.map_or_else(|| t(lang, Word::NoBound, &[]), number);
+    let bound = |b: Option<f64>| b.map_or_else(|| t(lang, MessageId::NoBound, &[]), number);
     let interval = if e.low.is_none() && e.high.is_none() {
         String::new()
     } else {
-        t(lang, Word::HoverInterval, &[bound(e.low), bound(e.high)])
+        t(lang, MessageId::HoverInterval, &[bound(e.low), bound(e.high)])
     };
-    let n = t(lang, Word::HoverN, &[e.n.to_string()]);
+    let n = t(lang, MessageId::HoverN, &[e.n.to_string()]);
     format!("{}: {}{interval}{n}", step.name, number(e.value))
 }
 
 /// The three judged figures of a call.
-pub(crate) type Figure = (&'static str, Word, Limit, fn(&TierReport, &CallRecord) -> Option<f64>);
+pub(crate) type Figure = (&'static str, MessageId, Limit, fn(&TierReport, &CallRecord) -> Option<f64>);
 
 pub(crate) const FIGURES: [Figure; 3] = [
-    ("ttft", Word::FigTtft, Limit::Ttft, |r, c| r.ttft_basis.of(c)),
-    ("rtf", Word::FigRtf, Limit::Rtf, |_, c| c.rtf),
-    ("final", Word::FigFinal, Limit::Final, |r, c| r.final_basis.of(c)),
+    ("ttft", MessageId::FigTtft, Limit::Ttft, |r, c| r.ttft_basis.of(c)),
+    ("rtf", MessageId::FigRtf, Limit::Rtf, |_, c| c.rtf),
+    ("final", MessageId::FigFinal, Limit::Final, |r, c| r.final_basis.of(c)),
 ];
 
 /// What share of the calls is at or below a value: one plot a figure, one curve a tier.
@@ -246,9 +252,9 @@ pub(crate) fn cumulative(run: &Run, lang: Lang) -> Vec<Named> {
 
 fn cumulative_of(run: &Run, (name, title, limit, value): &Figure, lang: Lang) -> Option<Named> {
     let mut plot = Plot::new(
-        &t(lang, Word::CumulativeTitle, &[t(lang, *title, &[])]),
+        &t(lang, MessageId::CumulativeTitle, &[t(lang, *title, &[])]),
         &t(lang, *title, &[]),
-        &t(lang, Word::ShareOfCalls, &[]),
+        &t(lang, MessageId::ShareOfCalls, &[]),
     );
     let tiers: Vec<&Step> = run.ladder().into_iter().filter(|s| s.calls_agree).collect();
     let mut threshold = None;
@@ -287,7 +293,7 @@ fn cumulative_of(run: &Run, (name, title, limit, value): &Figure, lang: Lang) ->
             threshold.or_else(|| step.report.limits.iter().find(|l| l.limit == *limit).map(|l| l.threshold));
     }
     if let Some(x) = threshold {
-        plot.marks.push(Mark::Upright { x, colour: RED, label: t(lang, Word::LimitAt, &[number(x)]) });
+        plot.marks.push(Mark::Upright { x, colour: RED, label: t(lang, MessageId::LimitAt, &[number(x)]) });
     }
     plot.marks.push(Mark::Level { y: 0.95, colour: GREY, label: String::new() });
     plot.marks.append(&mut names);
@@ -350,13 +356,13 @@ fn histogram_of(step: &Step, (name, title, limit, value): &Figure, lang: Lang) -
         .collect();
     let head = format!("{} {}", step.name, t(lang, *title, &[]));
     let verdict = crate::html::verdict_name(step.report.verdict).text(lang).to_owned();
-    let mut plot = Plot::new(&head, "", &t(lang, Word::CallsN, &[values.len().to_string(), verdict]));
+    let mut plot = Plot::new(&head, "", &t(lang, MessageId::CallsN, &[values.len().to_string(), verdict]));
     plot.size = Size { width: 300.0, height: 170.0 };
     plot.marks.push(Mark::Bars { bars, colour: colour(step.report.verdict) });
     let threshold = step.report.limits.iter().find(|l| l.limit == *limit).map(|l| l.threshold);
     // A limit far outside would squeeze the bars into a corner.
     if let Some(x) = threshold.filter(|x| *x < high + 2.0 * (high - low).max(width)) {
-        plot.marks.push(Mark::Upright { x, colour: RED, label: t(lang, Word::LimitAt, &[number(x)]) });
+        plot.marks.push(Mark::Upright { x, colour: RED, label: t(lang, MessageId::LimitAt, &[number(x)]) });
     }
     Some(Named { name: format!("histogram-{}-{name}", file_name(&step.name)), plot })
 }
@@ -387,35 +393,35 @@ pub(crate) fn timeline_steps<'a>(run: &'a Run, answer: &Answer) -> Vec<&'a Step>
 pub(crate) fn timeline(run: &Run, step: &Step, lang: Lang) -> Vec<Named> {
     let origin = origin_s(step);
     let last = step.calls.iter().map(|c| c.done_s).fold(step.report.window_to_s, f64::max);
-    let x_label = t(lang, Word::SecondsIntoStep, &[]);
-    let frame = |title: Word, unit: Word| {
+    let x_label = t(lang, MessageId::SecondsIntoStep, &[]);
+    let frame = |title: MessageId, unit: MessageId| {
         let mut plot =
             Plot::new(&format!("{}: {}", step.name, t(lang, title, &[])), &x_label, &t(lang, unit, &[]));
         plot.marks.push(Mark::Stretch {
             from: step.report.window_from_s - origin,
             to: step.report.window_to_s - origin,
-            title: t(lang, Word::CountedWindow, &[]),
+            title: t(lang, MessageId::CountedWindow, &[]),
         });
         plot.size = Size { width: 480.0, height: 220.0 };
         plot.x_range = (last > origin).then_some((0.0, last - origin));
         plot
     };
     let mut all = Vec::new();
-    let mut open = frame(Word::TimeOpen, Word::Calls);
+    let mut open = frame(MessageId::TimeOpen, MessageId::Calls);
     open.marks.push(Mark::Line {
         points: open_calls(step, origin),
         colour: BLUE,
         width: 1.3,
         dash: "",
-        title: t(lang, Word::TimeOpen, &[]),
+        title: t(lang, MessageId::TimeOpen, &[]),
     });
     all.push(("open", open));
     for (name, title, unit, scalar) in [
-        ("kv", Word::TimeKv, Word::Share, "kv_pool"),
-        ("waiting", Word::TimeWaiting, Word::Requests, "waiting_capacity"),
-        ("running", Word::TimeRunning, Word::Requests, "running"),
-        ("gpu", Word::TimeGpu, Word::Share, "gpu_utilisation"),
-        ("gpu-memory", Word::TimeGpuMemory, Word::Gigabytes, "gpu_memory_used_bytes"),
+        ("kv", MessageId::TimeKv, MessageId::Share, "kv_pool"),
+        ("waiting", MessageId::TimeWaiting, MessageId::Requests, "waiting_capacity"),
+        ("running", MessageId::TimeRunning, MessageId::Requests, "running"),
+        ("gpu", MessageId::TimeGpu, MessageId::Share, "gpu_utilisation"),
+        ("gpu-memory", MessageId::TimeGpuMemory, MessageId::Gigabytes, "gpu_memory_used_bytes"),
     ] {
         let scale = if name == "gpu-memory" { 1e-9 } else { 1.0 };
         let mut plot = frame(title, unit);
@@ -535,9 +541,9 @@ fn open_calls(step: &Step, origin: f64) -> Vec<(f64, f64)> {
 /// Seconds until every instance was empty, over the steps in order.
 pub(crate) fn drains(run: &Run, lang: Lang) -> Option<Named> {
     let mut plot = Plot::new(
-        &t(lang, Word::DrainTitle, &[]),
-        &t(lang, Word::StepOrder, &[]),
-        &t(lang, Word::Seconds, &[]),
+        &t(lang, MessageId::DrainTitle, &[]),
+        &t(lang, MessageId::StepOrder, &[]),
+        &t(lang, MessageId::Seconds, &[]),
     );
     let mut x = 0.0;
     let mut ticks = Vec::new();
@@ -589,9 +595,9 @@ pub(crate) fn memory_over_time(step: &Step, slopes: &[Slope], lang: Lang) -> Vec
 fn memory_of(step: &Step, scalar: &str, source: &str, slopes: &[Slope], lang: Lang) -> Plot {
     let origin = step.report.window_from_s;
     let mut plot = Plot::new(
-        &t(lang, Word::MemoryTitle, &[short(source)]),
-        &t(lang, Word::Hours, &[]),
-        &t(lang, Word::Gigabytes, &[]),
+        &t(lang, MessageId::MemoryTitle, &[short(source)]),
+        &t(lang, MessageId::Hours, &[]),
+        &t(lang, MessageId::Gigabytes, &[]),
     );
     let bins = step.series.of(source, scalar);
     let points: Vec<(f64, f64)> = bins.iter().map(|b| ((b.at_s - origin) / 3600.0, b.mean / 1e9)).collect();
@@ -608,8 +614,11 @@ fn memory_of(step: &Step, scalar: &str, source: &str, slopes: &[Slope], lang: La
         let ends = points.first().zip(points.last()).map(|(a, b)| [a.0, b.0]);
         if let Some((ends, base)) = ends.zip(tapedeck_stats::percentile(&mut left, 0.5)) {
             let colour = if slope.per_h > slope.threshold_per_h { RED } else { GREEN };
-            let label =
-                t(lang, Word::SlopeIs, &[number(slope.per_h / MIB), number(slope.threshold_per_h / MIB)]);
+            let label = t(
+                lang,
+                MessageId::SlopeIs,
+                &[number(slope.per_h / MIB), number(slope.threshold_per_h / MIB)],
+            );
             plot.marks.push(Mark::Line {
                 points: ends.map(|x| (x, base + per_h * x)).to_vec(),
                 colour,
@@ -627,20 +636,20 @@ fn memory_of(step: &Step, scalar: &str, source: &str, slopes: &[Slope], lang: La
 /// A p95 of a soak, stretch by stretch: hours, value, n.
 pub(crate) fn over_time(
     name: &str,
-    title: Word,
+    title: MessageId,
     periods: &[(f64, f64, String)],
     limit: Option<f64>,
     lang: Lang,
 ) -> Option<Named> {
     let mut plot = Plot::new(
-        &t(lang, Word::OverTheSoak, &[t(lang, title, &[])]),
-        &t(lang, Word::Hours, &[]),
-        &t(lang, if title == Word::CurveRtf { Word::Ratio } else { Word::Seconds }, &[]),
+        &t(lang, MessageId::OverTheSoak, &[t(lang, title, &[])]),
+        &t(lang, MessageId::Hours, &[]),
+        &t(lang, if title == MessageId::CurveRtf { MessageId::Ratio } else { MessageId::Seconds }, &[]),
     );
     let points = periods.iter().map(|(hours, value, _)| (*hours, *value)).collect();
     plot.marks.push(Mark::Line { points, colour: BLUE, width: 1.5, dash: "", title: String::new() });
     for (x, y, n) in periods {
-        let title = format!("{}{}", number(*y), t(lang, Word::HoverN, std::slice::from_ref(n)));
+        let title = format!("{}{}", number(*y), t(lang, MessageId::HoverN, std::slice::from_ref(n)));
         let (colour, shape) = (BLUE, Shape::Circle);
         plot.marks.push(Mark::Point {
             x: *x,
@@ -654,7 +663,7 @@ pub(crate) fn over_time(
         });
     }
     if let Some(y) = limit {
-        plot.marks.push(Mark::Level { y, colour: RED, label: t(lang, Word::LimitAt, &[number(y)]) });
+        plot.marks.push(Mark::Level { y, colour: RED, label: t(lang, MessageId::LimitAt, &[number(y)]) });
     }
     (!periods.is_empty()).then(|| Named { name: format!("soak-{name}"), plot })
 }
@@ -668,11 +677,12 @@ pub(crate) fn recovery(
     limit_s: Option<f64>,
     lang: Lang,
 ) -> Option<Named> {
-    let mut plot = Plot::new(title, &t(lang, Word::SecondsAfterFault, &[]), &t(lang, Word::LagP95, &[]));
+    let mut plot =
+        Plot::new(title, &t(lang, MessageId::SecondsAfterFault, &[]), &t(lang, MessageId::LagP95, &[]));
     let points: Vec<(f64, f64)> = steps.iter().filter_map(|(x, y)| Some((*x, (*y)?))).collect();
     plot.marks.push(Mark::Line { points, colour: BLUE, width: 1.5, dash: "", title: String::new() });
     if let Some(y) = limit_s {
-        plot.marks.push(Mark::Level { y, colour: RED, label: t(lang, Word::LimitAt, &[number(y)]) });
+        plot.marks.push(Mark::Level { y, colour: RED, label: t(lang, MessageId::LimitAt, &[number(y)]) });
     }
     for (x, label) in marks {
         plot.marks.push(Mark::Upright { x: *x, colour: GREY, label: label.clone() });

@@ -5,9 +5,9 @@ use tapedeck_sizing::{Durations, PromisePlan};
 use tapedeck_slo::Capacity;
 
 use crate::answer::Answer;
+use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::{Run, Step, recorded};
 use crate::section::{Section, Table};
-use crate::words::{Said, Word, number, say};
 
 /// English pattern and Chinese for every sentence of a statement; see [`crate::recorded`].
 pub(crate) const SENTENCES: &[(&str, &str)] = &[
@@ -107,16 +107,16 @@ pub(crate) fn promised(
     run: &Run,
     short: Option<&Capacity>,
     long: Option<&Capacity>,
-) -> Option<Result<Statement, Said>> {
+) -> Option<Result<Statement, LocalizedText>> {
     let short = short.filter(|capacity| capacity.n_star.is_some())?;
     Some(statement(run, short, long))
 }
 
-fn statement(run: &Run, short: &Capacity, long: Option<&Capacity>) -> Result<Statement, Said> {
+fn statement(run: &Run, short: &Capacity, long: Option<&Capacity>) -> Result<Statement, LocalizedText> {
     let measured = |capacity: &Capacity, of_tape: fn(&Step) -> bool| {
         played(run, of_tape).map(|calls| Measured::found(capacity, calls))
     };
-    let none = || say!(Word::StatementNoCalls);
+    let none = || message!(MessageId::StatementNoCalls);
     let short_seen = measured(short, Step::of_ladder).flatten().ok_or_else(none)?;
     let long = long.and_then(|capacity| measured(capacity, |step| step.name.starts_with("tc03b-")).flatten());
     let most = long.as_ref().map_or(0, |long| long.n_star).max(short_seen.n_star);
@@ -166,9 +166,9 @@ fn sizing<'a>(run: &'a Run, key: &str) -> Option<&'a toml::Value> {
 }
 
 /// The business's own calls, where the plan says where they are.
-fn own(plan: &PromisePlan) -> Result<Option<Durations>, Said> {
+fn own(plan: &PromisePlan) -> Result<Option<Durations>, LocalizedText> {
     let bad = |what: &std::path::Path, why: String| {
-        say!(Word::StatementOwn, what.display().to_string(), recorded(&why))
+        message!(MessageId::StatementOwn, what.display().to_string(), recorded(&why))
     };
     if let Some(path) = &plan.histogram {
         let text = std::fs::read_to_string(path).map_err(|e| bad(path, e.to_string()))?;
@@ -189,9 +189,9 @@ fn own(plan: &PromisePlan) -> Result<Option<Durations>, Said> {
 
 /// The statement as a part of the report.
 pub(crate) fn section(answer: &Answer) -> Option<Section> {
-    let section = Section { id: "statement", title: say!(Word::Statement), ..Section::default() };
+    let section = Section { id: "statement", title: message!(MessageId::Statement), ..Section::default() };
     match answer.statement.as_ref()? {
-        Err(why) => Some(Section { lead: vec![say!(Word::StatementNone, why.clone())], ..section }),
+        Err(why) => Some(Section { lead: vec![message!(MessageId::StatementNone, why.clone())], ..section }),
         Ok(statement) => Some(Section {
             lead: statement.sentences.iter().map(|s| recorded(s)).collect(),
             tables: vec![table(&statement.carried)],
@@ -204,16 +204,16 @@ pub(crate) fn section(answer: &Answer) -> Option<Section> {
 fn table(carried: &[Carried]) -> Table {
     let asked = carried.iter().any(|c| c.demand_erl.is_some());
     let head = [
-        Word::HeadCallsOf,
-        Word::HeadMeanLength,
-        Word::DefNStar,
-        Word::HeadLines,
-        Word::HeadTraffic,
-        Word::HeadPerHourCalls,
-        Word::HeadInTurn,
+        MessageId::HeadCallsOf,
+        MessageId::HeadMeanLength,
+        MessageId::DefNStar,
+        MessageId::HeadLines,
+        MessageId::HeadTraffic,
+        MessageId::HeadPerHourCalls,
+        MessageId::HeadInTurn,
     ];
-    let demand = [Word::HeadDemand, Word::HeadLinesNeeded];
-    let cell = |value: Option<f64>| value.map_or_else(|| say!(Word::NotKnown), |v| number(v).into());
+    let demand = [MessageId::HeadDemand, MessageId::HeadLinesNeeded];
+    let cell = |value: Option<f64>| value.map_or_else(|| message!(MessageId::NotKnown), |v| number(v).into());
     let rows = carried.iter().map(|c| {
         #[expect(clippy::cast_precision_loss, reason = "lines")]
         let needed = c.lines_needed.map(|lines| lines as f64);
@@ -224,8 +224,10 @@ fn table(carried: &[Carried]) -> Table {
             c.lines.into(),
             number(c.erlang).into(),
             number(c.calls_per_h.floor()).into(),
-            c.blocking_in_turn
-                .map_or_else(|| say!(Word::NotKnown), |share| format!("{} %", number(100.0 * share)).into()),
+            c.blocking_in_turn.map_or_else(
+                || message!(MessageId::NotKnown),
+                |share| format!("{} %", number(100.0 * share)).into(),
+            ),
         ];
         if asked {
             row.extend([cell(c.demand_erl), cell(needed)]);
@@ -233,8 +235,8 @@ fn table(carried: &[Carried]) -> Table {
         row
     });
     Table {
-        caption: Some(say!(Word::StatementCaption)),
-        head: head.into_iter().chain(demand.into_iter().filter(|_| asked)).map(Word::said).collect(),
+        caption: Some(message!(MessageId::StatementCaption)),
+        head: head.into_iter().chain(demand.into_iter().filter(|_| asked)).map(MessageId::said).collect(),
         rows: rows.collect(),
     }
 }

@@ -15,9 +15,9 @@ use crate::csv;
 use crate::data::{Rows, Tables};
 use crate::doubt::Doubt;
 use crate::line::Line;
+use crate::messages::{LocalizedText, MessageId, message};
 use crate::samples::Samples;
 use crate::series::Series;
-use crate::words::{Said, Word, say};
 
 /// Why a run cannot be reported on at all.
 #[derive(Debug, thiserror::Error)]
@@ -321,7 +321,7 @@ fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>,
     for (n, line) in text.split_inclusive('\n').enumerate() {
         // A last line without its end was being written when the process died: it was never committed.
         if !line.ends_with('\n') {
-            doubts.push(Doubt::note(say!(Word::HalfLine, "steps.jsonl")));
+            doubts.push(Doubt::note(message!(MessageId::HalfLine, "steps.jsonl")));
             break;
         }
         match serde_json::from_str(line) {
@@ -329,7 +329,7 @@ fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>,
             Err(e) => {
                 unread += 1;
                 all.push(None);
-                doubts.push(Doubt::withhold(say!(Word::StepUnread, n + 1, e.to_string())));
+                doubts.push(Doubt::withhold(message!(MessageId::StepUnread, n + 1, e.to_string())));
             }
         }
     }
@@ -445,6 +445,6 @@ impl Growing<'_> {
 }
 
 /// A sentence of the run directory, said in both languages where it is one of ours.
-pub(crate) fn recorded(text: &str) -> Said {
+pub(crate) fn recorded(text: &str) -> LocalizedText {
     crate::recorded::recorded(text)
 }

@@ -3,12 +3,12 @@
 //! A verdict's reasons are written down in English when they are found. A report says them in Chinese too, by
 //! recognising the sentence; one that is not known stands as it was written.
 
+use crate::messages::{LocalizedText, fill};
 use crate::sentences::SENTENCES;
-use crate::words::{Said, fill};
 
 /// The sentence in both languages; unknown ones stay as they are.
-pub(crate) fn recorded(sentence: &str) -> Said {
-    Said { en: sentence.to_owned(), zh: chinese(sentence, 0).unwrap_or_else(|| sentence.to_owned()) }
+pub(crate) fn recorded(sentence: &str) -> LocalizedText {
+    LocalizedText { en: sentence.to_owned(), zh: chinese(sentence, 0).unwrap_or_else(|| sentence.to_owned()) }
 }
 
 /// How deep sentences stand in sentences.

@@ -5,8 +5,8 @@ use tapedeck_slo::{CapacityState, Verdict};
 
 use crate::answer::Answer;
 use crate::doubt::Weight;
+use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::Run;
-use crate::words::{Said, Word, number, say};
 
 /// How serious a risk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub struct Risk {
     /// How serious.
     pub level: Level,
     /// What.
-    pub said: Said,
+    pub said: LocalizedText,
 }
 
 /// The list: temperature, leak and failover first, then whatever else this run gives reason for.
@@ -39,38 +39,38 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
     failover(run, &mut add);
     repeatability(run, &mut add);
     if answer.simulated == Some(true) {
-        add(Level::Seen, say!(Word::RiskSimulated));
+        add(Level::Seen, message!(MessageId::RiskSimulated));
     }
     if answer.simulated.is_none() {
-        add(Level::Unknown, say!(Word::RiskSimulatedUnknown));
+        add(Level::Unknown, message!(MessageId::RiskSimulatedUnknown));
     }
     if let Some(capacity) = &answer.short {
         if capacity.state != CapacityState::Exact {
-            add(Level::Seen, say!(Word::RiskNotExact));
+            add(Level::Seen, message!(MessageId::RiskNotExact));
         }
         if answer.long.is_none() {
-            add(Level::Unknown, say!(Word::RiskNoLongCalls));
+            add(Level::Unknown, message!(MessageId::RiskNoLongCalls));
         }
         if capacity.quality_cap.is_some() {
-            add(Level::Seen, say!(Word::RiskQuality));
+            add(Level::Seen, message!(MessageId::RiskQuality));
         } else if !run.answers.contains_key("tc04") {
-            add(Level::Unknown, say!(Word::RiskNoQuality));
+            add(Level::Unknown, message!(MessageId::RiskNoQuality));
         } else if words_alarm(run) == Some(false) {
-            add(Level::Fine, say!(Word::RiskWordsFine));
+            add(Level::Fine, message!(MessageId::RiskWordsFine));
         }
     }
     // What a fault was meant to break stands in its own section.
     let unforced = run.steps.iter().filter(|s| !s.name.starts_with("tc06"));
     let errors: u64 = unforced.map(|s| s.report.err_calls).sum();
     if errors > 0 {
-        add(Level::Seen, say!(Word::RiskErrors, errors));
+        add(Level::Seen, message!(MessageId::RiskErrors, errors));
     }
     let undecided =
         run.steps.iter().filter(|s| s.report.verdict.undecided() && !s.partial && s.report.streams > 0);
     let names: Vec<String> =
         undecided.map(|s| format!("{} ({})", s.name, verdict_word(s.report.verdict))).collect();
     if !names.is_empty() {
-        add(Level::Seen, say!(Word::RiskUndecided, names.join(", ")));
+        add(Level::Seen, message!(MessageId::RiskUndecided, names.join(", ")));
     }
     let unchecked = run
         .environment
@@ -78,11 +78,11 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
         .and_then(|e| e.get("server")?.get("certificate_checked")?.as_bool())
         .is_some_and(|checked| !checked);
     if unchecked {
-        add(Level::Seen, say!(Word::RiskCertificate));
+        add(Level::Seen, message!(MessageId::RiskCertificate));
     }
     let damaged = run.doubts.iter().filter(|d| d.weight != Weight::Missing).count();
     if damaged > 0 {
-        add(Level::Seen, say!(Word::RiskDamaged, damaged));
+        add(Level::Seen, message!(MessageId::RiskDamaged, damaged));
     }
     all.sort_by_key(|r| r.level);
     all
@@ -99,17 +99,17 @@ const fn verdict_word(verdict: Verdict) -> &'static str {
     verdict.name()
 }
 
-fn temperature(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+fn temperature(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
     let hottest = run.steps.iter().filter_map(|s| s.report.gpu.as_ref()?.temperature_max_c).reduce(f64::max);
     let throttled = run.steps.iter().any(|s| s.report.gpu.as_ref().is_some_and(|g| !g.throttle.is_empty()));
     match hottest {
-        Some(c) if c >= 85.0 || throttled => add(Level::Seen, say!(Word::RiskHot, number(c))),
-        Some(c) => add(Level::Fine, say!(Word::RiskCool, number(c))),
-        None => add(Level::Unknown, say!(Word::RiskNoTemperature)),
+        Some(c) if c >= 85.0 || throttled => add(Level::Seen, message!(MessageId::RiskHot, number(c))),
+        Some(c) => add(Level::Fine, message!(MessageId::RiskCool, number(c))),
+        None => add(Level::Unknown, message!(MessageId::RiskNoTemperature)),
     }
 }
 
-fn leak(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+fn leak(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
     let verdicts: Vec<&str> = run
         .answers
         .get("tc05")
@@ -117,24 +117,24 @@ fn leak(run: &Run, add: &mut dyn FnMut(Level, Said)) {
         .map(|m| m.iter().filter_map(|m| m.get("leak")?.get("verdict")?.as_str()).collect())
         .unwrap_or_default();
     if verdicts.contains(&"leak") {
-        add(Level::Seen, say!(Word::RiskLeak));
+        add(Level::Seen, message!(MessageId::RiskLeak));
     } else if verdicts.is_empty() || verdicts.contains(&"unknown") {
-        add(Level::Unknown, say!(Word::RiskNoSoak));
+        add(Level::Unknown, message!(MessageId::RiskNoSoak));
     } else {
-        add(Level::Fine, say!(Word::RiskNoLeak));
+        add(Level::Fine, message!(MessageId::RiskNoLeak));
     }
 }
 
-fn soak(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+fn soak(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
     let complaints = run.answers.get("tc05").and_then(|a| a.get("soak")?.get("complaints")?.as_array());
     if let Some(complaints) = complaints.filter(|c| !c.is_empty()) {
-        add(Level::Seen, say!(Word::RiskSoak, complaints.len()));
+        add(Level::Seen, message!(MessageId::RiskSoak, complaints.len()));
     }
 }
 
-fn failover(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+fn failover(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
     let Some(answer) = run.answers.get("tc06") else {
-        add(Level::Unknown, say!(Word::RiskNoFault));
+        add(Level::Unknown, message!(MessageId::RiskNoFault));
         return;
     };
     let complaints = answer.get("complaints").and_then(Value::as_array).map_or(0, Vec::len);
@@ -143,20 +143,20 @@ fn failover(run: &Run, add: &mut dyn FnMut(Level, Said)) {
         .and_then(Value::as_array)
         .is_some_and(|i| i.iter().any(|i| i.get("retries_needed").and_then(Value::as_bool) == Some(true)));
     if complaints > 0 {
-        add(Level::Seen, say!(Word::RiskFault, complaints));
+        add(Level::Seen, message!(MessageId::RiskFault, complaints));
     } else {
-        add(Level::Fine, say!(Word::RiskFaultFine));
+        add(Level::Fine, message!(MessageId::RiskFaultFine));
     }
     if retries {
-        add(Level::Seen, say!(Word::RiskRetries));
+        add(Level::Seen, message!(MessageId::RiskRetries));
     }
 }
 
-fn repeatability(run: &Run, add: &mut dyn FnMut(Level, Said)) {
+fn repeatability(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
     let drift = run.answers.get("tc08").and_then(|a| a.get("repeatability")?.get("drift")?.as_bool());
     match drift {
-        Some(true) => add(Level::Seen, say!(Word::RiskDrift)),
-        Some(false) => add(Level::Fine, say!(Word::RiskNoDrift)),
-        None => add(Level::Unknown, say!(Word::RiskNoRepeat)),
+        Some(true) => add(Level::Seen, message!(MessageId::RiskDrift)),
+        Some(false) => add(Level::Fine, message!(MessageId::RiskNoDrift)),
+        None => add(Level::Unknown, message!(MessageId::RiskNoRepeat)),
     }
 }

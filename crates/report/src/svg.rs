@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::words::number;
+use crate::messages::number;
 
 /// Size of a plot in its own units; it scales with the page.
 #[derive(Debug, Clone, Copy)]

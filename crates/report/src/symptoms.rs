@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::words::{Said, Word, number, say};
+use crate::messages::{LocalizedText, MessageId, message, number};
 
 /// What the rules look at: a failing tier beside a calm one. Empty means unknown, and a rule that needs it is silent.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -131,36 +131,36 @@ pub struct Finding {
     /// Which.
     pub symptom: Symptom,
     /// The figures that show it.
-    pub seen: Said,
+    pub seen: LocalizedText,
     /// What to take apart first.
-    pub look: Said,
+    pub look: LocalizedText,
     /// One experiment that would tell more.
-    pub next: Said,
+    pub next: LocalizedText,
 }
 
-fn finding(symptom: Symptom, seen: Said) -> Finding {
+fn finding(symptom: Symptom, seen: LocalizedText) -> Finding {
     let (look, next) = match symptom {
-        Symptom::ColdStart => (Word::LookCold, Word::NextCold),
-        Symptom::LateFirstText => (Word::LookTtft, Word::NextTtft),
-        Symptom::MidStall => (Word::LookStall, Word::NextStall),
-        Symptom::ThroughputFalls => (Word::LookThroughput, Word::NextThroughput),
-        Symptom::QuantisedSlower => (Word::LookQuant, Word::NextQuant),
-        Symptom::MoreGpusSlower => (Word::LookGpus, Word::NextGpus),
-        Symptom::BrokenOutput => (Word::LookBroken, Word::NextBroken),
-        Symptom::SlowTail => (Word::LookTail, Word::NextTail),
-        Symptom::ComputeBound => (Word::LookCompute, Word::NextCompute),
-        Symptom::MemoryBound => (Word::LookMemory, Word::NextMemory),
-        Symptom::Refusing => (Word::LookRefusing, Word::NextRefusing),
-        Symptom::ClientLate => (Word::LookClient, Word::NextClient),
-        Symptom::SlowConnect => (Word::LookConnect, Word::NextConnect),
-        Symptom::Uneven => (Word::LookUneven, Word::NextUneven),
-        Symptom::Throttled => (Word::LookThrottle, Word::NextThrottle),
-        Symptom::GrowsWithAge => (Word::LookAge, Word::NextAge),
-        Symptom::WorseWords => (Word::LookWords, Word::NextWords),
-        Symptom::CutCalls => (Word::LookCut, Word::NextCut),
-        Symptom::Unanswered => (Word::LookUnanswered, Word::NextUnanswered),
-        Symptom::StillRising => (Word::LookRising, Word::NextRising),
-        Symptom::CachesAnswer => (Word::LookCaches, Word::NextCaches),
+        Symptom::ColdStart => (MessageId::LookCold, MessageId::NextCold),
+        Symptom::LateFirstText => (MessageId::LookTtft, MessageId::NextTtft),
+        Symptom::MidStall => (MessageId::LookStall, MessageId::NextStall),
+        Symptom::ThroughputFalls => (MessageId::LookThroughput, MessageId::NextThroughput),
+        Symptom::QuantisedSlower => (MessageId::LookQuant, MessageId::NextQuant),
+        Symptom::MoreGpusSlower => (MessageId::LookGpus, MessageId::NextGpus),
+        Symptom::BrokenOutput => (MessageId::LookBroken, MessageId::NextBroken),
+        Symptom::SlowTail => (MessageId::LookTail, MessageId::NextTail),
+        Symptom::ComputeBound => (MessageId::LookCompute, MessageId::NextCompute),
+        Symptom::MemoryBound => (MessageId::LookMemory, MessageId::NextMemory),
+        Symptom::Refusing => (MessageId::LookRefusing, MessageId::NextRefusing),
+        Symptom::ClientLate => (MessageId::LookClient, MessageId::NextClient),
+        Symptom::SlowConnect => (MessageId::LookConnect, MessageId::NextConnect),
+        Symptom::Uneven => (MessageId::LookUneven, MessageId::NextUneven),
+        Symptom::Throttled => (MessageId::LookThrottle, MessageId::NextThrottle),
+        Symptom::GrowsWithAge => (MessageId::LookAge, MessageId::NextAge),
+        Symptom::WorseWords => (MessageId::LookWords, MessageId::NextWords),
+        Symptom::CutCalls => (MessageId::LookCut, MessageId::NextCut),
+        Symptom::Unanswered => (MessageId::LookUnanswered, MessageId::NextUnanswered),
+        Symptom::StillRising => (MessageId::LookRising, MessageId::NextRising),
+        Symptom::CachesAnswer => (MessageId::LookCaches, MessageId::NextCaches),
     };
     Finding { symptom, seen, look: look.said(), next: next.said() }
 }
@@ -174,91 +174,99 @@ fn grew(before: Option<f64>, after: Option<f64>, at_least: f64) -> bool {
 #[must_use]
 pub fn symptoms(f: &Facts) -> Vec<Finding> {
     let mut all = Vec::new();
-    let mut see = |symptom, seen: Said| all.push(finding(symptom, seen));
+    let mut see = |symptom, seen: LocalizedText| all.push(finding(symptom, seen));
     let over = |value: Option<f64>, limit: Option<f64>| value.zip(limit).is_some_and(|(v, l)| v > l);
     let n = |v: Option<f64>| v.map_or_else(|| "?".to_string(), number);
     if f.cold_ttft_s.zip(f.warm_ttft_s).is_some_and(|(c, w)| c >= 2.0 * w && c - w >= 0.1) {
-        see(Symptom::ColdStart, say!(Word::SeenCold, n(f.cold_ttft_s), n(f.warm_ttft_s)));
+        see(Symptom::ColdStart, message!(MessageId::SeenCold, n(f.cold_ttft_s), n(f.warm_ttft_s)));
     }
     // Over a limit says enough where there is nothing to hold it against.
-    let calm = |v: Option<f64>| v.map_or_else(|| say!(Word::NotKnown), |v| Said::same(number(v)));
+    let calm =
+        |v: Option<f64>| v.map_or_else(|| message!(MessageId::NotKnown), |v| LocalizedText::same(number(v)));
     let late = over(f.ttft_s, f.ttft_limit_s) || grew(f.calm_ttft_s, f.ttft_s, 0.2);
     let stalls = grew(f.calm_stall_s, f.stall_s, 0.5);
     let tail = over(f.final_s, f.final_limit_s) || grew(f.calm_final_s, f.final_s, 0.5);
     if late && !stalls && !tail {
-        see(Symptom::LateFirstText, say!(Word::SeenTtft, calm(f.calm_ttft_s), n(f.ttft_s)));
+        see(Symptom::LateFirstText, message!(MessageId::SeenTtft, calm(f.calm_ttft_s), n(f.ttft_s)));
     }
     if stalls {
-        see(Symptom::MidStall, say!(Word::SeenStall, n(f.calm_stall_s), n(f.stall_s)));
+        see(Symptom::MidStall, message!(MessageId::SeenStall, n(f.calm_stall_s), n(f.stall_s)));
     }
     // Less than 5 % fewer calls is within what two windows differ by anyway.
     if f.throughput_below_per_h.zip(f.throughput_per_h).is_some_and(|(below, now)| now < 0.95 * below) {
         see(
             Symptom::ThroughputFalls,
-            say!(Word::SeenThroughput, n(f.throughput_below_per_h), n(f.throughput_per_h)),
+            message!(MessageId::SeenThroughput, n(f.throughput_below_per_h), n(f.throughput_per_h)),
         );
     }
     if f.broken_output > 0 {
-        see(Symptom::BrokenOutput, say!(Word::SeenBroken, f.broken_output));
+        see(Symptom::BrokenOutput, message!(MessageId::SeenBroken, f.broken_output));
     }
     if tail {
-        see(Symptom::SlowTail, say!(Word::SeenTail, calm(f.calm_final_s), n(f.final_s)));
+        see(Symptom::SlowTail, message!(MessageId::SeenTail, calm(f.calm_final_s), n(f.final_s)));
     }
     let memory = f.kv_pool.is_some_and(|kv| kv >= 0.9) || f.preempted.is_some_and(|p| p > 0.0);
     if over(f.rtf, f.rtf_limit) && !memory {
         let gpu = f.gpu_utilisation.map(|u| format!("{} %", number(u * 100.0)));
-        let kv =
-            f.kv_pool.map_or_else(|| say!(Word::NotKnown), |k| format!("{} %", number(k * 100.0)).into());
+        let kv = f
+            .kv_pool
+            .map_or_else(|| message!(MessageId::NotKnown), |k| format!("{} %", number(k * 100.0)).into());
         let (rtf, limit) = (n(f.rtf), n(f.rtf_limit));
         let said = match gpu {
-            Some(gpu) => say!(Word::SeenCompute, rtf, limit, kv, gpu),
-            None => say!(Word::SeenComputeAlone, rtf, limit, kv),
+            Some(gpu) => message!(MessageId::SeenCompute, rtf, limit, kv, gpu),
+            None => message!(MessageId::SeenComputeAlone, rtf, limit, kv),
         };
         see(Symptom::ComputeBound, said);
     }
     if memory {
         let kv = f.kv_pool.map(|k| k * 100.0);
-        see(Symptom::MemoryBound, say!(Word::SeenMemory, n(kv), n(f.preempted), n(f.waiting)));
+        see(Symptom::MemoryBound, message!(MessageId::SeenMemory, n(kv), n(f.preempted), n(f.waiting)));
     }
     if f.refused > 0 {
-        see(Symptom::Refusing, say!(Word::SeenRefusing, f.refused));
+        see(Symptom::Refusing, message!(MessageId::SeenRefusing, f.refused));
     }
     if over(f.wake_late_ms, f.wake_late_limit_ms) {
-        see(Symptom::ClientLate, say!(Word::SeenClient, n(f.wake_late_ms), n(f.wake_late_limit_ms)));
+        see(Symptom::ClientLate, message!(MessageId::SeenClient, n(f.wake_late_ms), n(f.wake_late_limit_ms)));
     }
     if grew(f.calm_connect_s, f.connect_s, 0.1) {
-        see(Symptom::SlowConnect, say!(Word::SeenConnect, n(f.calm_connect_s), n(f.connect_s)));
+        see(Symptom::SlowConnect, message!(MessageId::SeenConnect, n(f.calm_connect_s), n(f.connect_s)));
     }
     if f.uneven.is_some_and(|u| u >= 1.5) {
-        see(Symptom::Uneven, say!(Word::SeenUneven, n(f.uneven)));
+        see(Symptom::Uneven, message!(MessageId::SeenUneven, n(f.uneven)));
     }
     if !f.throttle.is_empty() {
-        see(Symptom::Throttled, say!(Word::SeenThrottle, f.throttle.join(", ")));
+        see(Symptom::Throttled, message!(MessageId::SeenThrottle, f.throttle.join(", ")));
     }
     if f.age_lag_s.is_some_and(|s| s >= 0.5) {
-        see(Symptom::GrowsWithAge, say!(Word::SeenAge, n(f.age_lag_s)));
+        see(Symptom::GrowsWithAge, message!(MessageId::SeenAge, n(f.age_lag_s)));
     }
     if f.quality_alarm == Some(true) {
-        see(Symptom::WorseWords, say!(Word::SeenWords));
+        see(Symptom::WorseWords, message!(MessageId::SeenWords));
     }
     let listed = |calls: &[(&str, u64)]| {
         calls.iter().map(|(how, n)| format!("{how} {n}")).collect::<Vec<_>>().join(", ")
     };
     let sum = |calls: &[(&str, u64)]| calls.iter().map(|(_, n)| n).sum::<u64>();
     if sum(&f.cut) > 0 {
-        see(Symptom::CutCalls, say!(Word::SeenCut, sum(&f.cut), listed(&f.cut)));
+        see(Symptom::CutCalls, message!(MessageId::SeenCut, sum(&f.cut), listed(&f.cut)));
     }
     if sum(&f.unanswered) > 0 {
-        see(Symptom::Unanswered, say!(Word::SeenUnanswered, sum(&f.unanswered), listed(&f.unanswered)));
+        see(
+            Symptom::Unanswered,
+            message!(MessageId::SeenUnanswered, sum(&f.unanswered), listed(&f.unanswered)),
+        );
     }
     if !f.rising.is_empty() {
         let rising: Vec<_> =
             f.rising.iter().map(|(series, rise)| format!("{series} +{}", number(*rise))).collect();
-        see(Symptom::StillRising, say!(Word::SeenRising, rising.join(", ")));
+        see(Symptom::StillRising, message!(MessageId::SeenRising, rising.join(", ")));
     }
     if over(f.cache_hits, f.cache_limit) {
         let percent = |v: Option<f64>| n(v.map(|v| v * 100.0));
-        see(Symptom::CachesAnswer, say!(Word::SeenCaches, percent(f.cache_hits), percent(f.cache_limit)));
+        see(
+            Symptom::CachesAnswer,
+            message!(MessageId::SeenCaches, percent(f.cache_hits), percent(f.cache_limit)),
+        );
     }
     all
 }
@@ -282,7 +290,7 @@ pub struct ChangeFacts {
 /// that `[environment.commands]` recorded, a key of the config), so that a setting that merely has such a word in its
 /// name blames nobody.
 #[must_use]
-pub fn symptoms_of_change(f: &ChangeFacts, seen: &Said) -> Vec<Finding> {
+pub fn symptoms_of_change(f: &ChangeFacts, seen: &LocalizedText) -> Vec<Finding> {
     if !f.slower {
         return Vec::new();
     }
@@ -466,7 +474,10 @@ mod tests {
                 slower,
                 ..ChangeFacts::default()
             };
-            symptoms_of_change(&facts, &Said::same("x")).into_iter().map(|f| f.symptom).collect::<Vec<_>>()
+            symptoms_of_change(&facts, &LocalizedText::same("x"))
+                .into_iter()
+                .map(|f| f.symptom)
+                .collect::<Vec<_>>()
         };
         let quantised = [Symptom::QuantisedSlower];
         assert_eq!(change("Qwen/Qwen3-ASR-1.7B", "Qwen/Qwen3-ASR-1.7B-FP8", true), quantised);
@@ -497,7 +508,7 @@ mod tests {
                 slower: true,
                 ..ChangeFacts::default()
             };
-            symptoms_of_change(&facts, &Said::same("x")).len()
+            symptoms_of_change(&facts, &LocalizedText::same("x")).len()
         };
         assert_eq!([counted(Some(1), Some(2)), counted(Some(2), Some(1)), counted(None, Some(2))], [1, 0, 0]);
     }

@@ -6,19 +6,19 @@ use crate::answer::{Answer, n_star_line};
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
 use crate::doubt::Weight;
+use crate::messages::{Lang, LocalizedText, MessageId, message, number};
 use crate::read::Run;
 use crate::symptoms::Finding;
-use crate::words::{Lang, Said, Word, number, say};
 
 /// The answer in a few lines.
 #[must_use]
 pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut put = |said: Said| lines.push(said.text(lang).to_string());
-    for (title, capacity) in [(Word::ShortCalls, &answer.short), (Word::LongCalls, &answer.long)] {
+    let mut put = |said: LocalizedText| lines.push(said.text(lang).to_string());
+    for (title, capacity) in [(MessageId::ShortCalls, &answer.short), (MessageId::LongCalls, &answer.long)] {
         let Some(capacity) = capacity else { continue };
         let n = n_star_line(capacity);
-        put(Said {
+        put(LocalizedText {
             en: format!("{}: {}", title.template(Lang::En), n.en),
             zh: format!("{}：{}", title.template(Lang::Zh), n.zh),
         });
@@ -26,25 +26,25 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
             put(said);
         }
         put(Answer::limited(capacity));
-        if answer.unfinished && title == Word::ShortCalls {
-            put(say!(Word::Unfinished));
+        if answer.unfinished && title == MessageId::ShortCalls {
+            put(message!(MessageId::Unfinished));
         }
         for said in answer.sureness(capacity) {
             put(said);
         }
     }
     if !answer.withheld.is_empty() {
-        put(say!(Word::Withheld));
+        put(message!(MessageId::Withheld));
         for why in &answer.withheld {
-            put(Said { en: format!("- {}", why.en), zh: format!("- {}", why.zh) });
+            put(LocalizedText { en: format!("- {}", why.en), zh: format!("- {}", why.zh) });
         }
     } else if answer.short.is_none() {
-        put(say!(Word::NotMeasured));
+        put(message!(MessageId::NotMeasured));
     }
     put(match answer.simulated {
-        Some(true) => say!(Word::IsSimulated),
-        Some(false) => say!(Word::IsReal),
-        None => say!(Word::IsUnknown),
+        Some(true) => message!(MessageId::IsSimulated),
+        Some(false) => message!(MessageId::IsReal),
+        None => message!(MessageId::IsUnknown),
     });
     for doubt in run.doubts.iter().filter(|d| d.weight != Weight::Withhold) {
         put(doubt.said.clone());
@@ -61,16 +61,16 @@ pub fn diagnosis(run: &Run, all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
         lines.push(doubt.said.text(lang).to_string());
     }
     if run.steps.is_empty() {
-        lines.push(Word::DiagnosisNoSteps.template(lang).to_string());
+        lines.push(MessageId::DiagnosisNoSteps.template(lang).to_string());
     } else if all.is_empty() {
-        lines.push(Word::DiagnosisNone.template(lang).to_string());
+        lines.push(MessageId::DiagnosisNone.template(lang).to_string());
     }
     for d in all {
-        let mut put = |indent: &str, said: Said| lines.push(format!("{indent}{}", said.text(lang)));
+        let mut put = |indent: &str, said: LocalizedText| lines.push(format!("{indent}{}", said.text(lang)));
         put("", d.heading());
         match d.grew {
-            Some(part) => put("  ", say!(Word::GrewMost, part_name(part))),
-            None if d.calm.is_some() => put("  ", say!(Word::NothingGrew)),
+            Some(part) => put("  ", message!(MessageId::GrewMost, part_name(part))),
+            None if d.calm.is_some() => put("  ", message!(MessageId::NothingGrew)),
             None => {}
         }
         let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), number);
@@ -79,14 +79,17 @@ pub fn diagnosis(run: &Run, all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
             let figures = format!("{} -> {} s (n = {})", show(part.before_s), show(part.after_s), part.n);
             put(
                 "    ",
-                Said { en: format!("{}: {figures}", name.en), zh: format!("{}：{figures}", name.zh) },
+                LocalizedText {
+                    en: format!("{}: {figures}", name.en),
+                    zh: format!("{}：{figures}", name.zh),
+                },
             );
         }
         for said in &d.counters {
             put("  ", said.clone());
         }
         if d.findings.is_empty() {
-            put("  ", say!(Word::NoSymptom));
+            put("  ", message!(MessageId::NoSymptom));
         }
         d.findings.iter().flat_map(told).for_each(|(indent, said)| put(indent, said));
     }
@@ -94,15 +97,15 @@ pub fn diagnosis(run: &Run, all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
 }
 
 /// A symptom in three lines: what was seen, what to take apart, what to try.
-fn told(finding: &Finding) -> [(&'static str, Said); 3] {
-    let pair = |word: Word, said: &Said| Said {
+fn told(finding: &Finding) -> [(&'static str, LocalizedText); 3] {
+    let pair = |word: MessageId, said: &LocalizedText| LocalizedText {
         en: format!("{}: {}", word.template(Lang::En), said.en),
         zh: format!("{}：{}", word.template(Lang::Zh), said.zh),
     };
     [
-        ("  * ", pair(Word::Seen, &finding.seen)),
-        ("    ", pair(Word::TakeApart, &finding.look)),
-        ("    ", pair(Word::NextExperiment, &finding.next)),
+        ("  * ", pair(MessageId::Seen, &finding.seen)),
+        ("    ", pair(MessageId::TakeApart, &finding.look)),
+        ("    ", pair(MessageId::NextExperiment, &finding.next)),
     ]
 }
 
@@ -119,36 +122,36 @@ fn estimate(e: &Estimate) -> String {
 #[must_use]
 pub fn comparison(c: &Comparison, lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut put = |indent: &str, said: Said| lines.push(format!("{indent}{}", said.text(lang)));
-    put("", say!(Word::ComparedRuns, c.names[0].as_str(), c.names[1].as_str()));
+    let mut put = |indent: &str, said: LocalizedText| lines.push(format!("{indent}{}", said.text(lang)));
+    put("", message!(MessageId::ComparedRuns, c.names[0].as_str(), c.names[1].as_str()));
     if !c.refused.is_empty() {
-        put("", say!(Word::NotComparable));
+        put("", message!(MessageId::NotComparable));
         for why in &c.refused {
             put("  ", why.clone());
         }
     }
     if c.changes.is_empty() {
-        put("", say!(Word::NoSettingDiffers));
+        put("", message!(MessageId::NoSettingDiffers));
     } else {
-        put("", say!(Word::SettingsDiffer));
+        put("", message!(MessageId::SettingsDiffer));
         for change in &c.changes {
-            put("  ", Said::same(change.to_string()));
+            put("  ", LocalizedText::same(change.to_string()));
         }
     }
     if let [Some(a), Some(b)] = &c.n_star {
-        put("", say!(Word::NStarLine, a.clone(), b.clone()));
+        put("", message!(MessageId::NStarLine, a.clone(), b.clone()));
     }
     let moved: Vec<_> = c.differences.iter().filter(|d| d.direction != Direction::Same).collect();
     if !moved.is_empty() {
-        put("", say!(Word::FiguresDiffer));
+        put("", message!(MessageId::FiguresDiffer));
         for d in &moved {
-            let way = if d.direction == Direction::Worse { Word::Worse } else { Word::Better };
+            let way = if d.direction == Direction::Worse { MessageId::Worse } else { MessageId::Better };
             let (before, after) = (estimate(&d.before), estimate(&d.after));
-            put("  ", say!(Word::FigureLine, d.step.as_str(), d.figure, before, after, way));
+            put("  ", message!(MessageId::FigureLine, d.step.as_str(), d.figure, before, after, way));
         }
     }
     if !c.differences.is_empty() {
-        put("", say!(Word::FiguresSame, c.differences.len() - moved.len()));
+        put("", message!(MessageId::FiguresSame, c.differences.len() - moved.len()));
     }
     put("", c.attribution.clone());
     c.findings.iter().flat_map(told).for_each(|(indent, said)| put(indent, said));

@@ -3,29 +3,32 @@
 use serde_json::Value;
 
 use super::{CASES, array, at, cell, text};
+use crate::messages::{LocalizedText, MessageId, message};
 use crate::read::{Run, recorded};
 use crate::section::{Section, Table};
-use crate::words::{Said, Word, say};
 
 /// What the campaign answered, if the run is one.
 pub(crate) fn campaign(run: &Run) -> Option<Section> {
     let answer = run.answers.get("campaign")?;
     let mut lead = Vec::new();
     if answer.get("interrupted").and_then(Value::as_bool) == Some(true) {
-        lead.push(say!(Word::CampaignInterrupted));
+        lead.push(message!(MessageId::CampaignInterrupted));
     }
     lead.extend(
-        answer.get("stopped").and_then(Value::as_str).map(|why| say!(Word::CampaignStopped, recorded(why))),
+        answer
+            .get("stopped")
+            .and_then(Value::as_str)
+            .map(|why| message!(MessageId::CampaignStopped, recorded(why))),
     );
     let parts = array(answer, "parts").iter().map(|part| {
         vec![
             title(part.get("part").and_then(Value::as_str)),
             match part.get("decision").and_then(Value::as_str) {
-                Some("yes") => say!(Word::Yes),
-                Some("no") => say!(Word::No),
-                Some("undecidable") => say!(Word::Undecided),
+                Some("yes") => message!(MessageId::Yes),
+                Some("no") => message!(MessageId::No),
+                Some("undecidable") => message!(MessageId::Undecided),
                 // A part without a decision was left out; its sentence says why.
-                _ => say!(Word::LeftOut),
+                _ => message!(MessageId::LeftOut),
             },
             sentence(part, "sentence"),
             cell(at(part, "seconds").map(|s| (s / 6.0).round() / 10.0)),
@@ -36,23 +39,27 @@ pub(crate) fn campaign(run: &Run) -> Option<Section> {
         .map(|rerun| vec![text(rerun, "run"), sentence(rerun, "capacity"), sentence(rerun, "why")]);
     Some(Section {
         id: "campaign",
-        title: say!(Word::Campaign),
+        title: message!(MessageId::Campaign),
         source: "campaign.json".into(),
         lead,
         tables: vec![
             Table {
-                caption: Some(say!(Word::CampaignCaption)),
+                caption: Some(message!(MessageId::CampaignCaption)),
                 head: vec![
-                    say!(Word::HeadPlayed),
-                    say!(Word::HeadGood),
-                    say!(Word::HeadReason),
-                    say!(Word::HeadMinutes),
+                    message!(MessageId::HeadPlayed),
+                    message!(MessageId::HeadGood),
+                    message!(MessageId::HeadReason),
+                    message!(MessageId::HeadMinutes),
                 ],
                 rows: parts.collect(),
             },
             Table {
-                caption: Some(say!(Word::RerunCaption)),
-                head: vec![say!(Word::HeadRun), say!(Word::HeadNStar), say!(Word::HeadReason)],
+                caption: Some(message!(MessageId::RerunCaption)),
+                head: vec![
+                    message!(MessageId::HeadRun),
+                    message!(MessageId::HeadNStar),
+                    message!(MessageId::HeadReason),
+                ],
                 rows: reruns.collect(),
             },
         ],
@@ -60,17 +67,17 @@ pub(crate) fn campaign(run: &Run) -> Option<Section> {
     })
 }
 
-fn title(part: Option<&str>) -> Said {
+fn title(part: Option<&str>) -> LocalizedText {
     match part {
-        Some("tc03") => say!(Word::CaseTc03),
+        Some("tc03") => message!(MessageId::CaseTc03),
         Some(name) => CASES
             .iter()
             .find(|(case, _)| *case == name)
-            .map_or_else(|| Said::same(name), |(_, title)| title.said()),
-        None => say!(Word::NotKnown),
+            .map_or_else(|| LocalizedText::same(name), |(_, title)| title.said()),
+        None => message!(MessageId::NotKnown),
     }
 }
 
-fn sentence(value: &Value, key: &str) -> Said {
-    value.get(key).and_then(Value::as_str).map_or_else(|| say!(Word::NotKnown), recorded)
+fn sentence(value: &Value, key: &str) -> LocalizedText {
+    value.get(key).and_then(Value::as_str).map_or_else(|| message!(MessageId::NotKnown), recorded)
 }

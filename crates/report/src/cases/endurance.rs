@@ -3,20 +3,20 @@
 use serde_json::Value;
 
 use super::{array, at, cell, find, sentences, text, yes};
+use crate::messages::{Lang, LocalizedText, MessageId, message, number};
 use crate::plots;
 use crate::read::Run;
 use crate::section::{Section, Table};
-use crate::words::{Lang, Said, Word, number, say};
 
 pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
-    let mut lead: Vec<Said> = sentences(answer, "soak.complaints").collect();
+    let mut lead: Vec<LocalizedText> = sentences(answer, "soak.complaints").collect();
     if lead.is_empty() && answer.get("soak").is_some_and(|s| !s.is_null()) {
-        lead.push(say!(Word::NoComplaint));
+        lead.push(message!(MessageId::NoComplaint));
     }
     lead.extend(sentences(answer, "soak.unknown"));
     let mib = |v: Option<f64>| cell(v.map(|v| v / 1_048_576.0));
     let mut slopes = Vec::new();
-    let memory: Vec<Vec<Said>> = array(answer, "soak.memory")
+    let memory: Vec<Vec<LocalizedText>> = array(answer, "soak.memory")
         .iter()
         .map(|m| {
             if let (Some(of), Some(per_h), Some(threshold)) =
@@ -25,12 +25,12 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
                 slopes.push(plots::Slope { of: of.to_string(), per_h, threshold_per_h: threshold });
             }
             vec![
-                Said::join(&[memory_of(m), text(m, "of")], " ", " "),
+                LocalizedText::join(&[memory_of(m), text(m, "of")], " ", " "),
                 match find(m, "leak.verdict").and_then(Value::as_str) {
-                    Some("leak") => say!(Word::VerdictLeak),
-                    Some("no_leak") => say!(Word::VerdictNoLeak),
-                    Some("step") => say!(Word::VerdictStep),
-                    _ => say!(Word::NotKnown),
+                    Some("leak") => message!(MessageId::VerdictLeak),
+                    Some("no_leak") => message!(MessageId::VerdictNoLeak),
+                    Some("step") => message!(MessageId::VerdictStep),
+                    _ => message!(MessageId::NotKnown),
                 },
                 mib(at(m, "leak.per_h")),
                 mib(at(m, "leak.low_per_h")),
@@ -44,9 +44,9 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
     let begin_s = periods.first().and_then(|p| at(p, "from_s")).unwrap_or(0.0);
     let hour = |p: &Value| at(p, "from_s").map(|s| (s - begin_s) / 3600.0);
     let over_time = [
-        ("ttft", "ttft_p95_s", Word::CurveTtft, run.limits.as_ref().map(|l| l.ttft_p95_s)),
-        ("rtf", "rtf_p95", Word::CurveRtf, run.limits.as_ref().map(|l| l.rtf_p95)),
-        ("final", "final_p95_s", Word::CurveFinal, run.limits.as_ref().map(|l| l.final_p95_s)),
+        ("ttft", "ttft_p95_s", MessageId::CurveTtft, run.limits.as_ref().map(|l| l.ttft_p95_s)),
+        ("rtf", "rtf_p95", MessageId::CurveRtf, run.limits.as_ref().map(|l| l.rtf_p95)),
+        ("final", "final_p95_s", MessageId::CurveFinal, run.limits.as_ref().map(|l| l.final_p95_s)),
     ]
     .into_iter()
     .filter_map(|(name, key, title, limit)| {
@@ -78,27 +78,27 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
         lead,
         tables: vec![
             Table {
-                caption: Some(say!(Word::LeakCaption)),
+                caption: Some(message!(MessageId::LeakCaption)),
                 head: vec![
-                    say!(Word::HeadMemory),
-                    say!(Word::HeadVerdict),
-                    say!(Word::HeadPerHour),
-                    say!(Word::HeadLow),
-                    say!(Word::HeadHigh),
-                    say!(Word::HeadThreshold),
+                    message!(MessageId::HeadMemory),
+                    message!(MessageId::HeadVerdict),
+                    message!(MessageId::HeadPerHour),
+                    message!(MessageId::HeadLow),
+                    message!(MessageId::HeadHigh),
+                    message!(MessageId::HeadThreshold),
                     "n".into(),
                 ],
                 rows: memory,
             },
             Table {
-                caption: Some(say!(Word::PeriodCaption)),
+                caption: Some(message!(MessageId::PeriodCaption)),
                 head: vec![
-                    say!(Word::HeadFromHour),
-                    say!(Word::HeadCalls),
-                    say!(Word::HeadErroredCalls),
-                    say!(Word::HeadTtft),
-                    say!(Word::HeadRtf),
-                    say!(Word::HeadFinal),
+                    message!(MessageId::HeadFromHour),
+                    message!(MessageId::HeadCalls),
+                    message!(MessageId::HeadErroredCalls),
+                    message!(MessageId::HeadTtft),
+                    message!(MessageId::HeadRtf),
+                    message!(MessageId::HeadFinal),
                 ],
                 rows: periods.collect(),
             },
@@ -109,11 +109,11 @@ pub(super) fn soak(run: &Run, answer: &Value, lang: Lang) -> Section {
 }
 
 /// What kind of memory a slope is of.
-fn memory_of(memory: &Value) -> Said {
+fn memory_of(memory: &Value) -> LocalizedText {
     match memory.get("what").and_then(Value::as_str) {
-        Some("vram") => say!(Word::DefVram),
-        Some("rss") => say!(Word::MemoryOfClient),
-        Some("host rss") => say!(Word::MemoryOfHost),
+        Some("vram") => message!(MessageId::DefVram),
+        Some("rss") => message!(MessageId::MemoryOfClient),
+        Some("host rss") => message!(MessageId::MemoryOfHost),
         _ => text(memory, "what"),
     }
 }
@@ -124,9 +124,9 @@ pub(super) fn faults(run: &Run, answer: &Value, lang: Lang) -> Section {
     let limit_s = fault
         .and_then(toml::Value::as_table)
         .and_then(|f| f.values().find_map(|v| v.get("lag_p95_s")).and_then(toml::Value::as_float));
-    let mut lead: Vec<Said> = sentences(answer, "complaints").collect();
+    let mut lead: Vec<LocalizedText> = sentences(answer, "complaints").collect();
     if lead.is_empty() {
-        lead.push(say!(Word::NoComplaint));
+        lead.push(message!(MessageId::NoComplaint));
     }
     lead.extend(sentences(answer, "unknown"));
     let toll = |v: &Value, key: &str| {
@@ -134,8 +134,8 @@ pub(super) fn faults(run: &Run, answer: &Value, lang: Lang) -> Section {
             .and_then(Value::as_object)
             .map_or(0.0, |e| e.values().filter_map(Value::as_f64).sum());
         match at(v, &format!("{key}.calls")) {
-            Some(calls) => Said::same(format!("{} / {}", number(errors), number(calls))),
-            None => say!(Word::NotKnown),
+            Some(calls) => LocalizedText::same(format!("{} / {}", number(errors), number(calls))),
+            None => message!(MessageId::NotKnown),
         }
     };
     let (mut rows, mut happened, mut plots) = (Vec::new(), Vec::new(), Vec::new());
@@ -160,7 +160,7 @@ pub(super) fn faults(run: &Run, answer: &Value, lang: Lang) -> Section {
             .iter()
             .filter_map(|s| Some((at(s, "from_s")? - fault_s, at(s, "lag_p95_s"))))
             .collect();
-        let marks: Vec<(f64, String)> = [("start_s", Word::MarkStart), ("well_s", Word::MarkWell)]
+        let marks: Vec<(f64, String)> = [("start_s", MessageId::MarkStart), ("well_s", MessageId::MarkWell)]
             .iter()
             .filter_map(|(key, word)| {
                 let s = at(incident, &format!("timeline.{key}"))?;
@@ -168,33 +168,37 @@ pub(super) fn faults(run: &Run, answer: &Value, lang: Lang) -> Section {
             })
             .collect();
         let streams = at(incident, "streams").map_or_else(String::new, number);
-        let title = crate::words::fill(Word::FaultTitle.template(lang), &[&streams]);
+        let title = crate::messages::fill(MessageId::FaultTitle.template(lang), &[&streams]);
         plots.extend(plots::recovery(index + 1, &title, &steps, &marks, limit_s, lang));
     }
     Section {
         lead,
         tables: vec![
             Table {
-                caption: Some(say!(Word::FaultCaption)),
+                caption: Some(message!(MessageId::FaultCaption)),
                 head: vec![
-                    say!(Word::HeadStreams),
-                    say!(Word::HeadShare),
-                    say!(Word::HeadFault),
-                    say!(Word::HeadInstance),
-                    say!(Word::HeadBroken),
-                    say!(Word::HeadNewErrors),
-                    say!(Word::HeadEjected),
-                    say!(Word::HeadAlone),
-                    say!(Word::HeadInTime),
-                    say!(Word::HeadBack),
-                    say!(Word::HeadRejoined),
-                    say!(Word::HeadRetries),
+                    message!(MessageId::HeadStreams),
+                    message!(MessageId::HeadShare),
+                    message!(MessageId::HeadFault),
+                    message!(MessageId::HeadInstance),
+                    message!(MessageId::HeadBroken),
+                    message!(MessageId::HeadNewErrors),
+                    message!(MessageId::HeadEjected),
+                    message!(MessageId::HeadAlone),
+                    message!(MessageId::HeadInTime),
+                    message!(MessageId::HeadBack),
+                    message!(MessageId::HeadRejoined),
+                    message!(MessageId::HeadRetries),
                 ],
                 rows,
             },
             Table {
-                caption: Some(say!(Word::TimelineCaption)),
-                head: vec![say!(Word::HeadStreams), say!(Word::HeadAfterFault), say!(Word::HeadEvent)],
+                caption: Some(message!(MessageId::TimelineCaption)),
+                head: vec![
+                    message!(MessageId::HeadStreams),
+                    message!(MessageId::HeadAfterFault),
+                    message!(MessageId::HeadEvent),
+                ],
                 rows: happened,
             },
         ],
@@ -204,21 +208,22 @@ pub(super) fn faults(run: &Run, answer: &Value, lang: Lang) -> Section {
 }
 
 /// What happened in one incident, in the order in which it did.
-fn timeline(incident: &Value, fault_s: f64) -> Vec<Vec<Said>> {
+fn timeline(incident: &Value, fault_s: f64) -> Vec<Vec<LocalizedText>> {
     let after = |path: &str| at(incident, path).map(|s| s - fault_s);
     let start_s = after("timeline.start_s");
     // Rejoining counts from the start command.
     let rejoined_s = at(incident, "rejoined_s").zip(start_s).map(|(s, start)| s + start);
-    let fault = say!(Word::FaultDone, text(incident, "timeline.fault"), text(incident, "timeline.instance"));
-    let mut happened: Vec<(f64, Said)> = [
+    let fault =
+        message!(MessageId::FaultDone, text(incident, "timeline.fault"), text(incident, "timeline.instance"));
+    let mut happened: Vec<(f64, LocalizedText)> = [
         (Some(0.0), fault),
         // Where nothing was lost there is no last one.
-        (at(incident, "ejected_s").filter(|s| *s > 0.0), say!(Word::FaultEjected)),
-        (at(incident, "alone_back_s"), say!(Word::FaultAlone)),
-        (start_s, say!(Word::FaultStart)),
-        (after("timeline.well_s"), say!(Word::FaultWell)),
-        (rejoined_s, say!(Word::FaultRejoined)),
-        (at(incident, "back_s"), say!(Word::FaultBack)),
+        (at(incident, "ejected_s").filter(|s| *s > 0.0), message!(MessageId::FaultEjected)),
+        (at(incident, "alone_back_s"), message!(MessageId::FaultAlone)),
+        (start_s, message!(MessageId::FaultStart)),
+        (after("timeline.well_s"), message!(MessageId::FaultWell)),
+        (rejoined_s, message!(MessageId::FaultRejoined)),
+        (at(incident, "back_s"), message!(MessageId::FaultBack)),
     ]
     .into_iter()
     .filter_map(|(at_s, said)| Some((at_s?, said)))

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{array, at, cell, decision, find, percent, sentences, text, yes};
+use crate::messages::{LocalizedText, MessageId, fixed, message, number};
 use crate::read::recorded;
 use crate::section::{Section, Table};
-use crate::words::{Said, Word, fixed, number, say};
 
 pub(super) fn baseline(answer: &Value) -> Section {
     let mut lead = decision(answer);
@@ -13,19 +13,19 @@ pub(super) fn baseline(answer: &Value) -> Section {
     let floors = array(answer, "floors").iter().map(|f| {
         let p95 = f.get("p95_s").and_then(Value::as_f64);
         let basis = match f.get("basis").and_then(Value::as_str) {
-            Some("wire") => say!(Word::DefTtftWire),
-            Some("speech") => say!(Word::DefTtftSpeech),
-            Some("window") => say!(Word::DefTtftWindow),
+            Some("wire") => message!(MessageId::DefTtftWire),
+            Some("speech") => message!(MessageId::DefTtftSpeech),
+            Some("window") => message!(MessageId::DefTtftWindow),
             _ => text(f, "basis"),
         };
         vec![basis, cell(p95), cell(at(f, "max_s")), cell(at(f, "n")), yes(f.get("reachable"))]
     });
     let figures = [
-        ("rtf", Word::FigRtf),
-        ("ttft_wire_s", Word::DefTtftWire),
-        ("ttft_speech_s", Word::DefTtftSpeech),
-        ("ttft_window_s", Word::DefTtftWindow),
-        ("final_s", Word::FigFinal),
+        ("rtf", MessageId::FigRtf),
+        ("ttft_wire_s", MessageId::DefTtftWire),
+        ("ttft_speech_s", MessageId::DefTtftSpeech),
+        ("ttft_window_s", MessageId::DefTtftWindow),
+        ("final_s", MessageId::FigFinal),
     ];
     let rows = figures.iter().map(|(key, name)| {
         let of = |pass: &str, what: &str| cell(at(answer, &format!("{pass}.{key}.{what}")));
@@ -43,26 +43,26 @@ pub(super) fn baseline(answer: &Value) -> Section {
         lead,
         tables: vec![
             Table {
-                caption: Some(say!(Word::BaselineCaption)),
+                caption: Some(message!(MessageId::BaselineCaption)),
                 head: vec![
-                    say!(Word::HeadFigure),
-                    say!(Word::HeadWarmP50),
-                    say!(Word::HeadWarmMax),
+                    message!(MessageId::HeadFigure),
+                    message!(MessageId::HeadWarmP50),
+                    message!(MessageId::HeadWarmMax),
                     "n".into(),
-                    say!(Word::HeadColdP50),
-                    say!(Word::HeadColdMax),
+                    message!(MessageId::HeadColdP50),
+                    message!(MessageId::HeadColdMax),
                     "n".into(),
                 ],
                 rows: rows.collect(),
             },
             Table {
-                caption: Some(say!(Word::FloorCaption)),
+                caption: Some(message!(MessageId::FloorCaption)),
                 head: vec![
-                    say!(Word::HeadAnchor),
-                    say!(Word::HeadFloorP95),
-                    say!(Word::HeadMax),
+                    message!(MessageId::HeadAnchor),
+                    message!(MessageId::HeadFloorP95),
+                    message!(MessageId::HeadMax),
                     "n".into(),
-                    say!(Word::HeadReachable),
+                    message!(MessageId::HeadReachable),
                 ],
                 rows: floors.collect(),
             },
@@ -72,7 +72,7 @@ pub(super) fn baseline(answer: &Value) -> Section {
 }
 
 /// A figure, or a dash where there is none to be had.
-fn dash(value: Option<f64>) -> Said {
+fn dash(value: Option<f64>) -> LocalizedText {
     value.map_or_else(|| "—".into(), |v| number(v).into())
 }
 
@@ -82,19 +82,19 @@ pub(super) fn memory(answer: &Value) -> Section {
     let rows = array(answer, "table").iter().map(|row| {
         vec![
             match row.get("figure").and_then(Value::as_str) {
-                Some("pool_tokens" | "pool_gb") => say!(Word::FigPool),
-                Some("stream_tokens" | "stream_mb") => say!(Word::FigStream),
-                Some("idle_tokens") => say!(Word::FigIdle),
-                Some("overhead_gb") => say!(Word::FigOverhead),
+                Some("pool_tokens" | "pool_gb") => message!(MessageId::FigPool),
+                Some("stream_tokens" | "stream_mb") => message!(MessageId::FigStream),
+                Some("idle_tokens") => message!(MessageId::FigIdle),
+                Some("overhead_gb") => message!(MessageId::FigOverhead),
                 _ => text(row, "figure"),
             },
-            row.get("unit").and_then(Value::as_str).map_or_else(|| say!(Word::NotKnown), recorded),
+            row.get("unit").and_then(Value::as_str).map_or_else(|| message!(MessageId::NotKnown), recorded),
             dash(at(row, "theory")),
             dash(at(row, "measured")),
             dash(at(row, "low")),
             dash(at(row, "high")),
             cell(at(row, "n")),
-            row.get("note").and_then(Value::as_str).map_or_else(Said::default, recorded),
+            row.get("note").and_then(Value::as_str).map_or_else(LocalizedText::default, recorded),
         ]
     });
     let levels = array(answer, "levels").iter().map(|level| {
@@ -111,28 +111,28 @@ pub(super) fn memory(answer: &Value) -> Section {
         lead,
         tables: vec![
             Table {
-                caption: Some(say!(Word::VramCaption)),
+                caption: Some(message!(MessageId::VramCaption)),
                 head: vec![
-                    say!(Word::HeadFigure),
-                    say!(Word::HeadUnit),
-                    say!(Word::HeadTheory),
-                    say!(Word::HeadMeasured),
-                    say!(Word::HeadLow),
-                    say!(Word::HeadHigh),
+                    message!(MessageId::HeadFigure),
+                    message!(MessageId::HeadUnit),
+                    message!(MessageId::HeadTheory),
+                    message!(MessageId::HeadMeasured),
+                    message!(MessageId::HeadLow),
+                    message!(MessageId::HeadHigh),
                     "n".into(),
-                    say!(Word::HeadNote),
+                    message!(MessageId::HeadNote),
                 ],
                 rows: rows.collect(),
             },
             Table {
-                caption: Some(say!(Word::LevelCaption)),
+                caption: Some(message!(MessageId::LevelCaption)),
                 head: vec![
-                    say!(Word::HeadStreams),
-                    say!(Word::HeadKvMean),
+                    message!(MessageId::HeadStreams),
+                    message!(MessageId::HeadKvMean),
                     "n".into(),
-                    say!(Word::HeadPreempted),
-                    say!(Word::HeadVram),
-                    say!(Word::HeadFit),
+                    message!(MessageId::HeadPreempted),
+                    message!(MessageId::HeadVram),
+                    message!(MessageId::HeadFit),
                 ],
                 rows: levels.collect(),
             },
@@ -144,8 +144,8 @@ pub(super) fn memory(answer: &Value) -> Section {
 pub(super) fn words(answer: &Value) -> Section {
     let mut lead = decision(answer);
     let rate = |v: &Value, path: &str| percent(at(v, path));
-    lead.push(say!(
-        Word::WordsLead,
+    lead.push(message!(
+        MessageId::WordsLead,
         rate(answer, "baseline.wer.rate"),
         rate(answer, "baseline.cer.rate"),
         cell(at(answer, "limit_points"))
@@ -153,9 +153,9 @@ pub(super) fn words(answer: &Value) -> Section {
     let rise = |v: &Value, key: &str| match (at(v, &format!("{key}.points")), find(v, key)) {
         (Some(points), Some(r)) => {
             let bound = |k| at(r, k).map_or_else(|| "?".into(), fixed);
-            Said::same(format!("{} [{}, {}]", fixed(points), bound("low"), bound("high")))
+            LocalizedText::same(format!("{} [{}, {}]", fixed(points), bound("low"), bound("high")))
         }
-        _ => say!(Word::NotKnown),
+        _ => message!(MessageId::NotKnown),
     };
     let rows = array(answer, "points").iter().map(|p| {
         vec![
@@ -168,7 +168,7 @@ pub(super) fn words(answer: &Value) -> Section {
             cell(at(p, "lost_calls")),
             // As in the ladder: * where only the estimate decides.
             match p.get("sure").and_then(Value::as_bool) {
-                Some(false) => Said::join(&[yes(p.get("alarm")), "*".into()], " ", " "),
+                Some(false) => LocalizedText::join(&[yes(p.get("alarm")), "*".into()], " ", " "),
                 _ => yes(p.get("alarm")),
             },
         ]
@@ -178,14 +178,14 @@ pub(super) fn words(answer: &Value) -> Section {
         tables: vec![Table {
             caption: None,
             head: vec![
-                say!(Word::HeadStreams),
-                say!(Word::HeadWer),
-                say!(Word::HeadRise),
-                say!(Word::HeadCer),
-                say!(Word::HeadRise),
+                message!(MessageId::HeadStreams),
+                message!(MessageId::HeadWer),
+                message!(MessageId::HeadRise),
+                message!(MessageId::HeadCer),
+                message!(MessageId::HeadRise),
                 "n".into(),
-                say!(Word::HeadLost),
-                say!(Word::HeadAlarm),
+                message!(MessageId::HeadLost),
+                message!(MessageId::HeadAlarm),
             ],
             rows: rows.collect(),
         }],

@@ -5,9 +5,9 @@ use tapedeck_slo::{CapacityState, Estimate, Repeatability, Spread, TierReport};
 
 use super::{array, at, cell, decision, percent, text};
 use crate::answer::{from, n_star};
+use crate::messages::{LocalizedText, MessageId, fixed, message};
 use crate::read::recorded;
 use crate::section::{Section, Table};
-use crate::words::{Said, Word, fixed, say};
 
 pub(super) fn long_calls(answer: &Value) -> Section {
     let mut lead = decision(answer);
@@ -16,11 +16,11 @@ pub(super) fn long_calls(answer: &Value) -> Section {
         // Beside a lower bound the share is one as well.
         let share = match capacity.state {
             CapacityState::AtLeastUnproven | CapacityState::Censored => {
-                Said { en: format!(">= {}", share.en), zh: format!(">= {}", share.zh) }
+                LocalizedText { en: format!(">= {}", share.en), zh: format!(">= {}", share.zh) }
             }
             _ => share,
         };
-        lead.push(say!(Word::LongAnswer, n_star(&capacity), share));
+        lead.push(message!(MessageId::LongAnswer, n_star(&capacity), share));
     }
     let tiers: Vec<TierReport> = from(answer, "tiers").unwrap_or_default();
     Section {
@@ -31,24 +31,24 @@ pub(super) fn long_calls(answer: &Value) -> Section {
 }
 
 /// What had been predicted of a topology, beside what became of it.
-fn predicted(candidate: &Value) -> Said {
-    let ranges: Vec<Said> = array(candidate, "predicted")
+fn predicted(candidate: &Value) -> LocalizedText {
+    let ranges: Vec<LocalizedText> = array(candidate, "predicted")
         .iter()
         .map(|one| {
             let verdict = match one.get("agrees").and_then(Value::as_bool) {
-                Some(true) => say!(Word::PredictedAgrees),
-                Some(false) => say!(Word::PredictedDiffers),
-                None => say!(Word::NotKnown),
+                Some(true) => message!(MessageId::PredictedAgrees),
+                Some(false) => message!(MessageId::PredictedDiffers),
+                None => message!(MessageId::NotKnown),
             };
-            say!(Word::PredictedRange, cell(at(one, "low")), cell(at(one, "high")), verdict)
+            message!(MessageId::PredictedRange, cell(at(one, "low")), cell(at(one, "high")), verdict)
         })
         .collect();
-    if ranges.is_empty() { say!(Word::NotKnown) } else { Said::join(&ranges, "; ", "；") }
+    if ranges.is_empty() { message!(MessageId::NotKnown) } else { LocalizedText::join(&ranges, "; ", "；") }
 }
 
 /// A p95 with its interval, as the ladder shows it.
-fn with_interval(estimate: Option<&Estimate>) -> Said {
-    let Some(e) = estimate else { return say!(Word::NotKnown) };
+fn with_interval(estimate: Option<&Estimate>) -> LocalizedText {
+    let Some(e) = estimate else { return message!(MessageId::NotKnown) };
     let value = fixed(e.value);
     if e.low.is_none() && e.high.is_none() {
         return value.into();
@@ -57,13 +57,14 @@ fn with_interval(estimate: Option<&Estimate>) -> Said {
     format!("{value} [{}, {}]", bound(e.low, "?"), bound(e.high, "∞")).into()
 }
 
-fn p95(spread: &Option<Spread>) -> Said {
+fn p95(spread: &Option<Spread>) -> LocalizedText {
     with_interval(spread.as_ref().map(|s| &s.p95))
 }
 
 pub(super) fn topologies(answer: &Value) -> Section {
     let why = answer.get("why").and_then(Value::as_str);
-    let best = answer.get("recommended").and_then(Value::as_str).map(|b| say!(Word::TopologyBest, b));
+    let best =
+        answer.get("recommended").and_then(Value::as_str).map(|b| message!(MessageId::TopologyBest, b));
     let rows = array(answer, "candidates").iter().map(|c| {
         let capacity = from::<tapedeck_slo::Capacity>(c, "capacity");
         // The load at which all are compared is each one's first tier.
@@ -72,12 +73,12 @@ pub(super) fn topologies(answer: &Value) -> Section {
         vec![
             text(c, "name"),
             cell(at(c, "instances")),
-            capacity.map_or_else(|| say!(Word::NotKnown), |c| n_star(&c)),
+            capacity.map_or_else(|| message!(MessageId::NotKnown), |c| n_star(&c)),
             predicted(c),
-            common.map_or_else(|| say!(Word::NotKnown), |t| t.streams.into()),
+            common.map_or_else(|| message!(MessageId::NotKnown), |t| t.streams.into()),
             common.map_or_else(|| cell(at(c, "rtf_p95")), |t| p95(&t.rtf)),
             common.map_or_else(|| cell(at(c, "lag_p95_s")), |t| p95(&t.lag_max)),
-            common.map_or_else(|| say!(Word::NotKnown), |t| t.calls_counted.into()),
+            common.map_or_else(|| message!(MessageId::NotKnown), |t| t.calls_counted.into()),
             percent(at(c, "kv_room")),
             cell(at(c, "err_streams")),
         ]
@@ -85,18 +86,18 @@ pub(super) fn topologies(answer: &Value) -> Section {
     Section {
         lead: best.into_iter().chain(why.map(recorded)).collect(),
         tables: vec![Table {
-            caption: Some(say!(Word::TopologyCaption)),
+            caption: Some(message!(MessageId::TopologyCaption)),
             head: vec![
-                say!(Word::HeadTopology),
-                say!(Word::HeadInstances),
-                say!(Word::HeadNStar),
-                say!(Word::HeadPredicted),
-                say!(Word::HeadCommonLoad),
-                say!(Word::HeadRtf),
-                say!(Word::HeadLag),
-                say!(Word::HeadCalls),
-                say!(Word::HeadKvRoom),
-                say!(Word::HeadErrors),
+                message!(MessageId::HeadTopology),
+                message!(MessageId::HeadInstances),
+                message!(MessageId::HeadNStar),
+                message!(MessageId::HeadPredicted),
+                message!(MessageId::HeadCommonLoad),
+                message!(MessageId::HeadRtf),
+                message!(MessageId::HeadLag),
+                message!(MessageId::HeadCalls),
+                message!(MessageId::HeadKvRoom),
+                message!(MessageId::HeadErrors),
             ],
             rows: rows.collect(),
         }],
@@ -123,40 +124,40 @@ pub(super) fn repeat(answer: &Value) -> Section {
     let rows = repeated.iter().flat_map(|r| &r.figures).map(|f| {
         vec![
             match f.figure.as_str() {
-                "ttft_p95" => say!(Word::HeadTtft),
-                "rtf_p95" => say!(Word::HeadRtf),
-                "final_p95" => say!(Word::HeadFinal),
-                "kv_pool_p95" => say!(Word::CurveKv),
-                other => Said::same(other.to_owned()),
+                "ttft_p95" => message!(MessageId::HeadTtft),
+                "rtf_p95" => message!(MessageId::HeadRtf),
+                "final_p95" => message!(MessageId::HeadFinal),
+                "kv_pool_p95" => message!(MessageId::CurveKv),
+                other => LocalizedText::same(other.to_owned()),
             },
             figure(&before, &f.figure, f.before),
             figure(&after, &f.figure, f.after),
             percent(f.change),
             match f.drift {
-                Some(true) => say!(Word::Yes),
-                Some(false) => say!(Word::No),
-                None => say!(Word::NotKnown),
+                Some(true) => message!(MessageId::Yes),
+                Some(false) => message!(MessageId::No),
+                None => message!(MessageId::NotKnown),
             },
         ]
     });
     let calls = |tier: &Option<TierReport>| {
-        tier.as_ref().map_or_else(|| say!(Word::NotKnown), |t| t.calls_counted.into())
+        tier.as_ref().map_or_else(|| message!(MessageId::NotKnown), |t| t.calls_counted.into())
     };
     Section {
         lead,
         tables: vec![Table {
-            caption: Some(say!(
-                Word::RepeatCaption,
+            caption: Some(message!(
+                MessageId::RepeatCaption,
                 cell(at(answer, "streams")),
                 calls(&before),
                 calls(&after)
             )),
             head: vec![
-                say!(Word::HeadFigure),
-                say!(Word::HeadFirst),
-                say!(Word::HeadSecond),
-                say!(Word::HeadChange),
-                say!(Word::HeadDrift),
+                message!(MessageId::HeadFigure),
+                message!(MessageId::HeadFirst),
+                message!(MessageId::HeadSecond),
+                message!(MessageId::HeadChange),
+                message!(MessageId::HeadDrift),
             ],
             rows: rows.collect(),
         }],
@@ -165,7 +166,7 @@ pub(super) fn repeat(answer: &Value) -> Section {
 }
 
 /// One row for a tier of another case.
-fn tier_row(report: &TierReport) -> Vec<Said> {
+fn tier_row(report: &TierReport) -> Vec<LocalizedText> {
     vec![
         report.streams.into(),
         crate::html::verdict_name(report.verdict),
@@ -174,19 +175,19 @@ fn tier_row(report: &TierReport) -> Vec<Said> {
         p95(&report.final_latency),
         percent(report.kv_pool_p95),
         report.calls_counted.into(),
-        Said::join(&report.reasons.iter().map(|r| recorded(r)).collect::<Vec<_>>(), "; ", "；"),
+        LocalizedText::join(&report.reasons.iter().map(|r| recorded(r)).collect::<Vec<_>>(), "; ", "；"),
     ]
 }
 
-fn tier_head() -> Vec<Said> {
+fn tier_head() -> Vec<LocalizedText> {
     vec![
-        say!(Word::HeadStreams),
-        say!(Word::HeadVerdict),
-        say!(Word::HeadTtft),
-        say!(Word::HeadRtf),
-        say!(Word::HeadFinal),
-        say!(Word::HeadKv),
-        say!(Word::HeadCalls),
-        say!(Word::HeadReason),
+        message!(MessageId::HeadStreams),
+        message!(MessageId::HeadVerdict),
+        message!(MessageId::HeadTtft),
+        message!(MessageId::HeadRtf),
+        message!(MessageId::HeadFinal),
+        message!(MessageId::HeadKv),
+        message!(MessageId::HeadCalls),
+        message!(MessageId::HeadReason),
     ]
 }

@@ -5,15 +5,15 @@ use tapedeck_slo::TierReport;
 
 use super::Writer;
 use crate::glossary::glossary;
+use crate::messages::{LocalizedText, MessageId, number};
 use crate::risks::{Level, risks};
 use crate::settings::flatten;
-use crate::words::{Said, Word, number};
 
 impl Writer<'_> {
-    pub(super) fn missing(&self, cases: &[Said]) -> Markup {
+    pub(super) fn missing(&self, cases: &[LocalizedText]) -> Markup {
         html! {
             section id="missing" {
-                h2 { (self.t(Word::MissingCases)) }
+                h2 { (self.t(MessageId::MissingCases)) }
                 ul { @for said in cases { li { (self.s(said)) } } }
             }
         }
@@ -22,12 +22,12 @@ impl Writer<'_> {
     pub(super) fn risk_list(&self) -> Markup {
         html! {
             section id="risks" {
-                h2 { (self.t(Word::Risks)) }
+                h2 { (self.t(MessageId::Risks)) }
                 ul class="risks" { @for risk in risks(self.run, self.answer) {
                     @let (class, word) = match risk.level {
-                        Level::Seen => ("fail", Word::RiskSeen),
-                        Level::Unknown => ("open", Word::RiskUnknown),
-                        Level::Fine => ("pass", Word::RiskFine),
+                        Level::Seen => ("fail", MessageId::RiskSeen),
+                        Level::Unknown => ("open", MessageId::RiskUnknown),
+                        Level::Fine => ("pass", MessageId::RiskFine),
                     };
                     li { span class={ "tag " (class) } { (self.t(word)) } " " (self.s(&risk.said)) }
                 } }
@@ -46,10 +46,10 @@ impl Writer<'_> {
         }
         html! {
             section id="environment" {
-                h2 { (self.t(Word::Environment)) }
-                @if rows.is_empty() { p { (self.t(Word::NoEnvironment)) } } @else { (self.pairs(&rows)) }
+                h2 { (self.t(MessageId::Environment)) }
+                @if rows.is_empty() { p { (self.t(MessageId::NoEnvironment)) } } @else { (self.pairs(&rows)) }
                 @if !settings.is_empty() {
-                    h3 { (self.t(Word::Settings)) }
+                    h3 { (self.t(MessageId::Settings)) }
                     (self.pairs(&settings))
                 }
                 (self.sender())
@@ -73,9 +73,9 @@ impl Writer<'_> {
         .flatten()
         .collect();
         html! {
-            h3 { (self.t(Word::Sender)) }
-            @if rows.is_empty() { p { (self.t(Word::SenderUnknown)) } } @else {
-                p class="small" { (self.t(Word::SenderLead)) }
+            h3 { (self.t(MessageId::Sender)) }
+            @if rows.is_empty() { p { (self.t(MessageId::SenderUnknown)) } } @else {
+                p class="small" { (self.t(MessageId::SenderLead)) }
                 (self.pairs(&rows))
             }
         }
@@ -85,9 +85,9 @@ impl Writer<'_> {
         html! {
             @if !texts.is_empty() {
                 section id="transcripts" {
-                    h2 { (self.t(Word::Transcripts)) }
+                    h2 { (self.t(MessageId::Transcripts)) }
                     div class="scroll" { table {
-                        thead { tr { @for word in [Word::HeadStep, Word::HeadCall, Word::HeadText] { th { (self.t(word)) } } } }
+                        thead { tr { @for word in [MessageId::HeadStep, MessageId::HeadCall, MessageId::HeadText] { th { (self.t(word)) } } } }
                         tbody { @for row in texts { tr { @for cell in row { td class="reason foreign" { (cell) } } } } }
                     } }
                 }
@@ -98,9 +98,9 @@ impl Writer<'_> {
     pub(super) fn definitions(&self) -> Markup {
         html! {
             section id="definitions" {
-                h2 { (self.t(Word::Definitions)) }
+                h2 { (self.t(MessageId::Definitions)) }
                 div class="scroll" { table class="pairs" {
-                    thead { tr { th { (self.t(Word::HeadFigure)) } th { (self.t(Word::HeadDefinition)) } th { (self.t(Word::HeadSource)) } } }
+                    thead { tr { th { (self.t(MessageId::HeadFigure)) } th { (self.t(MessageId::HeadDefinition)) } th { (self.t(MessageId::HeadSource)) } } }
                     tbody { @for entry in glossary() { tr {
                         th scope="row" { (self.s(&entry.name)) " (" code { (entry.key) } ")" }
                         td class="reason" { (self.s(&entry.definition)) }

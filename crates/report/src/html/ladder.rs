@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use tapedeck_slo::{Estimate, Limit, Spread, Verdict};
 
 use super::{Writer, verdict_name};
+use crate::messages::{LocalizedText, MessageId, fixed, message, number};
 use crate::plots;
 use crate::read::{Step, recorded};
-use crate::words::{Said, Word, fixed, number, say};
 
 impl Writer<'_> {
     pub(super) fn ladder(&self) -> Markup {
@@ -14,13 +14,13 @@ impl Writer<'_> {
         let cut: Vec<&Step> = self.run.steps.iter().filter(|s| s.of_ladder() && s.partial).collect();
         html! {
             section id="ladder" {
-                h2 { (self.t(Word::Ladder)) }
+                h2 { (self.t(MessageId::Ladder)) }
                 @if ladder.is_empty() && cut.is_empty() { (self.bare_ladder()) } @else {
-                    p class="small" { (self.t(Word::LadderLead)) }
+                    p class="small" { (self.t(MessageId::LadderLead)) }
                 }
                 @if !ladder.is_empty() { (self.tiers(&ladder)) }
                 @if !cut.is_empty() {
-                    h3 { (self.t(Word::CutTiers)) }
+                    h3 { (self.t(MessageId::CutTiers)) }
                     (self.tiers(&cut))
                 }
             }
@@ -33,8 +33,8 @@ impl Writer<'_> {
         html! {
             @if !others.is_empty() {
                 section id="steps" {
-                    h2 { (self.t(Word::OtherSteps)) }
-                    p class="small" { (self.t(Word::LadderLead)) }
+                    h2 { (self.t(MessageId::OtherSteps)) }
+                    p class="small" { (self.t(MessageId::LadderLead)) }
                     (self.tiers(&others))
                 }
             }
@@ -52,10 +52,10 @@ impl Writer<'_> {
         }
         html! {
             section id="curves" {
-                h2 { (self.t(Word::Curves)) }
-                p class="small" { (self.t(Word::CurvesLead)) }
+                h2 { (self.t(MessageId::Curves)) }
+                p class="small" { (self.t(MessageId::CurvesLead)) }
                 div class="plots" { @for plot in drawn { (plot) } }
-                @if !missing.is_empty() { p class="small" { (self.t(Word::CurvesMissing)) " " (missing.join(" · ")) } }
+                @if !missing.is_empty() { p class="small" { (self.t(MessageId::CurvesMissing)) " " (missing.join(" · ")) } }
             }
         }
     }
@@ -65,9 +65,9 @@ impl Writer<'_> {
             div class="scroll" { table {
                 thead { tr {
                     @for word in [
-                        Word::HeadStep, Word::HeadStreams, Word::HeadVerdict, Word::HeadTtft, Word::HeadRtf, Word::HeadFinal,
-                        Word::HeadKv, Word::HeadPreempted, Word::HeadErrors, Word::HeadCalls, Word::HeadGoodput, Word::HeadGpu, Word::HeadVram,
-                    ] { (self.heading(&word.said(), word == Word::HeadVerdict)) }
+                        MessageId::HeadStep, MessageId::HeadStreams, MessageId::HeadVerdict, MessageId::HeadTtft, MessageId::HeadRtf, MessageId::HeadFinal,
+                        MessageId::HeadKv, MessageId::HeadPreempted, MessageId::HeadErrors, MessageId::HeadCalls, MessageId::HeadGoodput, MessageId::HeadGpu, MessageId::HeadVram,
+                    ] { (self.heading(&word.said(), word == MessageId::HeadVerdict)) }
                 } }
                 tbody { @for step in steps { (self.ladder_row(step)) } }
             } }
@@ -84,12 +84,15 @@ impl Writer<'_> {
         let broken = |limit: Limit| r.limit(limit).failed();
         #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
         let vram = r.gpu.as_ref().and_then(|g| g.vram_used_bytes).map(|b| b as f64 / 1e9);
-        let pages = say!(Word::TipPages, r.instances.values().map(|i| i.scrapes).sum::<u64>());
-        let calls = say!(Word::TipCalls, r.calls_counted);
-        let gpus = say!(Word::TipGpus, r.gpu.as_ref().map_or(0, |g| g.gpus));
+        let pages = message!(MessageId::TipPages, r.instances.values().map(|i| i.scrapes).sum::<u64>());
+        let calls = message!(MessageId::TipCalls, r.calls_counted);
+        let gpus = message!(MessageId::TipGpus, r.gpu.as_ref().map_or(0, |g| g.gpus));
         let at_rest = r.streams == 0 && !step.partial;
-        let reasons: Vec<Said> =
-            if at_rest { vec![Word::AtRest.said()] } else { r.reasons.iter().map(|x| recorded(x)).collect() };
+        let reasons: Vec<LocalizedText> = if at_rest {
+            vec![MessageId::AtRest.said()]
+        } else {
+            r.reasons.iter().map(|x| recorded(x)).collect()
+        };
         html! {
             tr class={ (class) @if !reasons.is_empty() { " explained" } } {
                 th scope="row" { (step.name) }
@@ -97,8 +100,8 @@ impl Writer<'_> {
                 td class="verdict" {
                     @if at_rest { "—" } @else { (self.s(&verdict_name(r.verdict))) }
                     @if r.point_only { " *" }
-                    @if step.partial { " (" (self.t(Word::Partial)) ")" }
-                    @if r.refinement { " (" (self.t(Word::Refinement)) ")" }
+                    @if step.partial { " (" (self.t(MessageId::Partial)) ")" }
+                    @if r.refinement { " (" (self.t(MessageId::Refinement)) ")" }
                 }
                 (self.p95(r.ttft.as_ref(), broken(Limit::Ttft)))
                 (self.p95(r.rtf.as_ref(), broken(Limit::Rtf)))
@@ -146,13 +149,13 @@ impl Writer<'_> {
     }
 
     fn interval(&self, e: &Estimate) -> String {
-        let bound = |b: Option<f64>| b.map_or_else(|| self.t(Word::NoBound).0.to_string(), number);
-        let said = say!(Word::IntervalTip, bound(e.low), bound(e.high), e.n);
+        let bound = |b: Option<f64>| b.map_or_else(|| self.t(MessageId::NoBound).0.to_string(), number);
+        let said = message!(MessageId::IntervalTip, bound(e.low), bound(e.high), e.n);
         self.s(&said).0.to_string()
     }
 
     /// A figure of a whole tier; `behind` says what it is made of.
-    fn value(&self, value: Option<f64>, unit: &str, broken: bool, behind: &Said) -> Markup {
+    fn value(&self, value: Option<f64>, unit: &str, broken: bool, behind: &LocalizedText) -> Markup {
         html! {
             @match value {
                 Some(v) => td class=[broken.then_some("broken")] title=(self.s(behind).0) { (number(v)) (unit) },
@@ -165,16 +168,16 @@ impl Writer<'_> {
     fn bare_ladder(&self) -> Markup {
         html! {
             @match &self.run.ladder_csv {
-                _ if !self.run.steps.is_empty() => p { (self.t(Word::NotMeasured)) },
+                _ if !self.run.steps.is_empty() => p { (self.t(MessageId::NotMeasured)) },
                 Some(rows) if rows.len() > 1 => {
-                    p class="warn" { (self.t(Word::BareLadder)) }
+                    p class="warn" { (self.t(MessageId::BareLadder)) }
                     div class="scroll" { table {
                         @for (at, row) in rows.iter().enumerate() {
                             tr { @for cell in row { @if at == 0 { th class="foreign" { (cell) } } @else { td class="foreign" { (cell) } } } }
                         }
                     } }
                 }
-                _ => p { (self.t(Word::NoTiers)) },
+                _ => p { (self.t(MessageId::NoTiers)) },
             }
         }
     }

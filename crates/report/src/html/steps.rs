@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::Writer;
 use crate::diagnose::{Diagnosis, diagnose, part_name};
+use crate::messages::{MessageId, fixed, message, number};
 use crate::plots::{self, Named};
 use crate::read::{Step, recorded};
-use crate::words::{Word, fixed, number, say};
 
 /// Seconds of a part of the wait, or a dash where nothing tells.
 fn show(seconds: Option<f64>) -> String {
@@ -22,8 +22,8 @@ impl Writer<'_> {
             if ladder.is_empty() && others.len() == 1 { (others, ladder) } else { (ladder, others) };
         html! {
             section id="diagnosis" {
-                h2 { (self.t(Word::Diagnosis)) }
-                @if all.is_empty() { p { (self.t(Word::NothingFailed)) } }
+                h2 { (self.t(MessageId::Diagnosis)) }
+                @if all.is_empty() { p { (self.t(MessageId::NothingFailed)) } }
                 @for one in long { (self.diagnosis(one)) }
                 @if !short.is_empty() { (self.diagnoses_in_short(&short)) }
             }
@@ -33,12 +33,12 @@ impl Writer<'_> {
     /// A row each: most of them fail for the same reason as the ladder, and are meant to.
     fn diagnoses_in_short(&self, all: &[&Diagnosis<'_>]) -> Markup {
         html! {
-            h3 { (self.t(Word::DiagnosisOthers)) }
+            h3 { (self.t(MessageId::DiagnosisOthers)) }
             div class="scroll" { table {
                 thead { tr {
-                    th { (self.t(Word::HeadStep)) } th class="text" { (self.t(Word::HeadGrewMost)) }
-                    th { (self.t(Word::HeadCalm)) } th { (self.t(Word::HeadHere)) } th { "n" }
-                    th class="text" { (self.t(Word::NextExperiment)) }
+                    th { (self.t(MessageId::HeadStep)) } th class="text" { (self.t(MessageId::HeadGrewMost)) }
+                    th { (self.t(MessageId::HeadCalm)) } th { (self.t(MessageId::HeadHere)) } th { "n" }
+                    th class="text" { (self.t(MessageId::NextExperiment)) }
                 } }
                 tbody { @for d in all {
                     @let grew = d.parts.iter().find(|p| Some(p.part) == d.grew);
@@ -46,7 +46,7 @@ impl Writer<'_> {
                         th scope="row" { (d.step.name) }
                         td class="reason" { @match grew {
                             Some(part) => (self.s(&part_name(part.part))),
-                            None => (self.t(Word::NothingGrew)),
+                            None => (self.t(MessageId::NothingGrew)),
                         } }
                         td { (show(grew.and_then(|p| p.before_s))) } td { (show(grew.and_then(|p| p.after_s))) }
                         td { @match grew { Some(part) => (part.n), None => "—" } }
@@ -69,8 +69,8 @@ impl Writer<'_> {
         let small: Vec<Markup> = small.into_iter().map(|n| self.figure(n)).collect();
         html! {
             section id="distributions" {
-                h2 { (self.t(Word::Distributions)) }
-                p class="small" { (self.t(Word::DistributionsLead)) }
+                h2 { (self.t(MessageId::Distributions)) }
+                p class="small" { (self.t(MessageId::DistributionsLead)) }
                 div class="plots" { @for plot in cumulative { (plot) } }
                 div class="plots small-plots" { @for plot in small { (plot) } }
             }
@@ -85,15 +85,15 @@ impl Writer<'_> {
             let drawn: Vec<Markup> = plots.into_iter().map(|n| self.figure(n)).collect();
             parts.push(html! {
                 h3 { (step.name) }
-                @if drawn.is_empty() { p { (self.t(Word::NoSeries)) } }
+                @if drawn.is_empty() { p { (self.t(MessageId::NoSeries)) } }
                 div class="plots" { @for plot in drawn { (plot) } }
                 (self.events(step))
             });
         }
         html! {
             section id="timelines" {
-                h2 { (self.t(Word::Timelines)) }
-                p class="small" { (self.t(Word::TimelinesLead)) }
+                h2 { (self.t(MessageId::Timelines)) }
+                p class="small" { (self.t(MessageId::TimelinesLead)) }
                 @for part in parts { (part) }
             }
         }
@@ -104,8 +104,8 @@ impl Writer<'_> {
         let figure = self.figure(named);
         html! {
             section id="drain" {
-                h2 { (self.t(Word::DrainTitle)) }
-                p class="small" { (self.t(Word::DefDrainIs)) }
+                h2 { (self.t(MessageId::DrainTitle)) }
+                p class="small" { (self.t(MessageId::DefDrainIs)) }
                 div class="plots" { (figure) }
             }
         }
@@ -117,14 +117,14 @@ impl Writer<'_> {
             article {
                 h3 { (self.s(&d.heading())) }
                 @match &grew {
-                    Some(part) => p { strong { (self.s(&say!(Word::GrewMost, part.clone()))) } },
-                    None if d.calm.is_some() => p { (self.t(Word::NothingGrew)) },
+                    Some(part) => p { strong { (self.s(&message!(MessageId::GrewMost, part.clone()))) } },
+                    None if d.calm.is_some() => p { (self.t(MessageId::NothingGrew)) },
                     None => {},
                 }
                 div class="scroll" { table {
                     thead { tr {
-                        th { (self.t(Word::HeadPart)) }
-                        th { (d.calm.map_or("—", |calm| calm.name.as_str())) } th { (d.step.name) } th { (self.t(Word::HeadGrowth)) } th { "n" }
+                        th { (self.t(MessageId::HeadPart)) }
+                        th { (d.calm.map_or("—", |calm| calm.name.as_str())) } th { (d.step.name) } th { (self.t(MessageId::HeadGrowth)) } th { "n" }
                     } }
                     tbody { @for part in &d.parts {
                         tr class=[(Some(part.part) == d.grew).then_some("broken")] {
@@ -134,16 +134,16 @@ impl Writer<'_> {
                         }
                     } }
                 } }
-                p class="small" { (self.t(Word::PartsNote)) }
-                h4 { (self.t(Word::EnginesSay)) }
+                p class="small" { (self.t(MessageId::PartsNote)) }
+                h4 { (self.t(MessageId::EnginesSay)) }
                 ul { @for said in &d.counters { li { (self.s(said)) } } }
-                h4 { (self.t(Word::Symptoms)) }
-                @if d.findings.is_empty() { p { (self.t(Word::NoSymptom)) } }
+                h4 { (self.t(MessageId::Symptoms)) }
+                @if d.findings.is_empty() { p { (self.t(MessageId::NoSymptom)) } }
                 @for finding in &d.findings {
                     dl class="facts" {
-                        dt { (self.t(Word::Seen)) } dd { (self.s(&finding.seen)) }
-                        dt { (self.t(Word::TakeApart)) } dd { (self.s(&finding.look)) }
-                        dt { (self.t(Word::NextExperiment)) } dd { strong { (self.s(&finding.next)) } }
+                        dt { (self.t(MessageId::Seen)) } dd { (self.s(&finding.seen)) }
+                        dt { (self.t(MessageId::TakeApart)) } dd { (self.s(&finding.look)) }
+                        dt { (self.t(MessageId::NextExperiment)) } dd { strong { (self.s(&finding.next)) } }
                     }
                 }
             }
@@ -158,8 +158,8 @@ impl Writer<'_> {
             @if !all.is_empty() {
                 div class="scroll" { table {
                     thead { tr {
-                        th class="text" { (self.t(Word::HeadEvent)) } th { (self.t(Word::HeadIntoStep)) }
-                        th { (self.t(Word::HeadAt)) } th class="text" { (self.t(Word::HeadNote)) }
+                        th class="text" { (self.t(MessageId::HeadEvent)) } th { (self.t(MessageId::HeadIntoStep)) }
+                        th { (self.t(MessageId::HeadAt)) } th class="text" { (self.t(MessageId::HeadNote)) }
                     } }
                     tbody { @for e in all { tr {
                         td { code { (e.what) } } td { (number(e.at_s - origin_s)) } td { (number(e.at_s)) }

@@ -1,6 +1,20 @@
-//! Every sentence a reader sees, in both languages, in one place.
+//! Texts in two languages, and numbers as people read them.
+//!
+//! Whatever a reader sees exists in English and in simplified Chinese. A text is rendered once, where its figures are
+//! known, into a [`LocalizedText`] that holds both.
+//!
+//! ```
+//! use tapedeck_l10n::{Lang, localized, number};
+//!
+//! let streams = 45;
+//! let text = localized!("{streams} streams, RTF {}" , "{streams} 路，RTF {}", number(0.4850));
+//! assert_eq!(text.text(Lang::En), "45 streams, RTF 0.485");
+//! assert_eq!(text.text(Lang::Zh), "45 路，RTF 0.485");
+//! ```
+//!
+//! Limits: two languages, no plural rules; a text that both languages share is made with [`LocalizedText::same`].
 
-/// The language of a report.
+/// The language of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Lang {
     /// English.
@@ -24,16 +38,16 @@ impl Lang {
     }
 }
 
-/// One sentence in both languages.
+/// One text in both languages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct LocalizedText {
     /// English.
     pub en: String,
     /// Simplified Chinese.
     pub zh: String,
 }
 
-impl Said {
+impl LocalizedText {
     /// The same in both: names, numbers, words of a server.
     #[must_use]
     pub fn same(text: impl Into<String>) -> Self {
@@ -58,44 +72,39 @@ impl Said {
     }
 }
 
-impl From<&str> for Said {
+impl From<&str> for LocalizedText {
     fn from(text: &str) -> Self {
         Self::same(text)
     }
 }
 
-impl From<String> for Said {
+impl From<String> for LocalizedText {
     fn from(text: String) -> Self {
         Self::same(text)
     }
 }
 
-impl From<u32> for Said {
+impl From<u32> for LocalizedText {
     fn from(n: u32) -> Self {
         Self::same(n.to_string())
     }
 }
 
-impl From<usize> for Said {
+impl From<usize> for LocalizedText {
     fn from(n: usize) -> Self {
         Self::same(n.to_string())
     }
 }
 
-impl From<u64> for Said {
+impl From<u64> for LocalizedText {
     fn from(n: u64) -> Self {
         Self::same(n.to_string())
     }
 }
 
-impl From<Word> for Said {
-    fn from(word: Word) -> Self {
-        word.said()
-    }
-}
-
 /// Puts values into the places `{0}`, `{1}`... of a template.
-pub(crate) fn fill(template: &str, values: &[&str]) -> String {
+#[must_use]
+pub fn fill(template: &str, values: &[&str]) -> String {
     let mut out = String::with_capacity(template.len() + 32);
     let mut rest = template;
     while let Some(at) = rest.find('{') {
@@ -120,17 +129,9 @@ pub(crate) fn fill(template: &str, values: &[&str]) -> String {
     out
 }
 
-/// A sentence with values in its places, in both languages: `say!(Word::X, value, ...)`.
-macro_rules! say {
-    ($word:expr) => { $word.said() };
-    ($word:expr, $($value:expr),+ $(,)?) => {
-        $word.with(&[$($crate::words::Said::from($value)),+])
-    };
-}
-pub(crate) use say;
-
 /// A number for people: at most three decimals, none that say nothing.
-pub(crate) fn number(value: f64) -> String {
+#[must_use]
+pub fn number(value: f64) -> String {
     let mut text = fixed(value);
     if text.contains('.') {
         text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
@@ -139,7 +140,8 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A number with all its decimals, for columns.
-pub(crate) fn fixed(value: f64) -> String {
+#[must_use]
+pub fn fixed(value: f64) -> String {
     let decimals = decimals(value);
     let text = format!("{value:.decimals$}");
     // What rounds to nothing has no sign.
@@ -150,7 +152,8 @@ pub(crate) fn fixed(value: f64) -> String {
 }
 
 /// How many decimals of a number are shown.
-pub(crate) fn decimals(value: f64) -> usize {
+#[must_use]
+pub fn decimals(value: f64) -> usize {
     match value.abs() {
         v if v >= 1000.0 => 0,
         v if v >= 100.0 => 1,
@@ -159,65 +162,19 @@ pub(crate) fn decimals(value: f64) -> usize {
     }
 }
 
-macro_rules! words {
-    ($($name:ident: $en:literal, $zh:literal;)*) => {
-        /// Every sentence by name.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Word { $($name),* }
-
-        impl Word {
-            /// Every sentence there is.
-            #[cfg(test)]
-            pub(crate) const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// The template in one language.
-            pub(crate) const fn template(self, lang: Lang) -> &'static str {
-                match (self, lang) {
-                    $((Self::$name, Lang::En) => $en, (Self::$name, Lang::Zh) => $zh,)*
-                }
-            }
-
-            /// The sentence in both languages.
-            pub(crate) fn said(self) -> Said {
-                Said { en: self.template(Lang::En).into(), zh: self.template(Lang::Zh).into() }
-            }
-
-            /// The sentence with values in its places.
-            pub(crate) fn with(self, values: &[Said]) -> Said {
-                let each = |lang: Lang| {
-                    let values: Vec<&str> = values.iter().map(|v| v.text(lang)).collect();
-                    fill(self.template(lang), &values)
-                };
-                Said { en: each(Lang::En), zh: each(Lang::Zh) }
-            }
-        }
+/// A text in both languages from two format strings and their common arguments: English first, then Chinese.
+///
+/// Both take the same positional arguments, and names in scope.
+#[macro_export]
+macro_rules! localized {
+    ($en:literal, $zh:literal $(, $($arg:tt)*)?) => {
+        $crate::LocalizedText { en: format!($en $(, $($arg)*)?), zh: format!($zh $(, $($arg)*)?) }
     };
 }
-
-include!("words_table.rs");
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn places(template: &str) -> Vec<String> {
-        let mut all: Vec<String> =
-            (0..10).map(|i| format!("{{{i}}}")).filter(|p| template.contains(p)).collect();
-        all.sort();
-        all
-    }
-
-    #[test]
-    fn both_languages_say_the_same_things() {
-        for word in Word::ALL {
-            let (en, zh) = (word.template(Lang::En), word.template(Lang::Zh));
-            assert!(!en.trim().is_empty() && !zh.trim().is_empty(), "{word:?} is empty");
-            assert_eq!(places(en), places(zh), "{word:?} has other places in Chinese");
-            // What is the same in both must be a name or a symbol; a forgotten translation is longer.
-            assert!(en != zh || en.len() < 12, "{word:?} is not translated: {en}");
-            assert!(en.is_ascii() || en.chars().all(|c| !('\u{4e00}'..='\u{9fff}').contains(&c)), "{word:?}");
-        }
-    }
 
     #[test]
     fn places_are_filled_once_and_strange_braces_stay() {

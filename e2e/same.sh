@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Holds today's outputs against those of commit 13300b5, byte for byte: rehearsed ladders and campaigns with seed 1, every
+# case, reports in both languages, --json, the doctor, the calculators. e2e/same/exceptions.tsv states what may differ.
+# Usage: e2e/same.sh [quick]; quick leaves out the full-length campaign.
+# The recording of 13300b5 is made once and kept under target/same.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+base=13300b5 mode=${1-full}
+keep=${SAME_DIR:-target/same}
+mkdir -p "$keep"
+programs=(--workspace --bins)
+
+if [ ! -e "$keep/before/done" ]; then
+  [ -d "$keep/checkout" ] || git worktree add --detach --force "$keep/checkout" "$base"
+  (cd "$keep/checkout" && cargo build --quiet --target-dir ../build "${programs[@]}")
+  bash e2e/same/record.sh "$keep/build/debug" "$keep/checkout" "$keep/before"
+  touch "$keep/before/done"
+fi
+cargo build --quiet "${programs[@]}"
+bash e2e/same/record.sh "${CARGO_TARGET_DIR:-target}/debug" . "$keep/after-$mode" "$mode"
+touch "$keep/after-$mode/done"
+python3 e2e/same/compare.py "$keep/before" "$keep/after-$mode" e2e/same/exceptions.tsv $mode
