@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 base=13300b5 mode=${1-full}
 keep=${SAME_DIR:-target/same}
+after=${AFTER_DIR:-$keep/after}
 mkdir -p "$keep"
 programs=(--workspace --bins)
 
@@ -17,6 +18,6 @@ if [ ! -e "$keep/before/done" ]; then
   touch "$keep/before/done"
 fi
 cargo build --quiet "${programs[@]}"
-bash e2e/same/record.sh "${CARGO_TARGET_DIR:-target}/debug" . "$keep/after-$mode" "$mode"
-touch "$keep/after-$mode/done"
-python3 e2e/same/compare.py "$keep/before" "$keep/after-$mode" e2e/same/exceptions.tsv $mode
+bash e2e/same/record.sh "${CARGO_TARGET_DIR:-target}/debug" . "$after" "$mode"
+touch "$after/done"
+python3 e2e/same/compare.py "$keep/before" "$after" e2e/same/exceptions.tsv $mode
