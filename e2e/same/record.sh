@@ -56,7 +56,7 @@ campaign=$(find runs/campaign -mindepth 1 -maxdepth 1 -type d | head -n 1)
 for each in runs/*/*/; do
   name=$(basename "$(dirname "$each")")
   keep "report/$name" tape-report "$each" --lang both --out "reports/$name"
-  keep "report/$name-json" tape-report "$each" --json --html-only --out "reports-json/$name"
+  keep "report/$name-json" tape-report diagnose "$each" --json
 done
 keep report/quiet-zh tape-report "$campaign" --lang zh --html-only --require 12 --out reports/require
 keep report/fail tape-report "$run" --html-only --fail 'rtf:p95<=0.3' --fail 'wer<=0.1' --out reports/fail
