@@ -5,8 +5,9 @@ mod screen;
 use std::collections::BTreeMap;
 
 use clap::{Parser, ValueEnum};
+use tapedeck_answers::{CampaignAnswer, Part};
 use tapedeck_cases::campaign::plan::Length;
-use tapedeck_cases::campaign::{self, Answer, Part, Plan, Policies, Policy};
+use tapedeck_cases::campaign::{self, Plan, Policies, Policy};
 use tapedeck_cases::reel::load;
 use tapedeck_cases::{Config, Role};
 use tapedeck_record::ExitCode;
@@ -167,7 +168,7 @@ fn hours(seconds: f64) -> String {
     format!("{}:{:02}", minutes / 60, minutes % 60)
 }
 
-fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
+fn conclude(cli: &Cli, console: &Console, answer: &CampaignAnswer) {
     if cli.common.json {
         console.answer("campaign", answer);
         return;
@@ -179,7 +180,7 @@ fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
 
 /// The last lines: every part's answer, and the command that goes on from here.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &CampaignAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![String::new(), format!("Campaign{simulated}")];
     for part in &answer.parts {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use tapedeck_cases::earlier::NStar;
+use tapedeck_answers::NStar;
 use tapedeck_cases::{CaseError, Config, ConfigError, Observer, Progress, Role, World};
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};

@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tapedeck_cases::{Decision, Observer, Phase, Progress};
+use tapedeck_answers::Decision;
+use tapedeck_cases::{Observer, Phase, Progress};
 use tapedeck_record::ExitCode;
 use tapedeck_slo::{Finding, Limit, LimitResult, Limits, Spread, TierReport, Verdict};
 

@@ -1,5 +1,6 @@
 //! Holding the limits of the command line against what was played.
 
+use tapedeck_answers::files;
 use tapedeck_cases::{CaseError, earlier};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Capacity, Demand, Finding, meant_to_fail};
@@ -14,9 +15,9 @@ pub(crate) fn check(demands: &[Demand], steps: &[String], dir: &RunDir) -> Resul
         return Ok(findings);
     }
     let n_star = |file: &str| -> Result<Option<u32>, CaseError> {
-        Ok(earlier::read::<Capacity>(dir, file)?.and_then(|capacity| capacity.n_star))
+        Ok(earlier::read_file::<Capacity>(dir, file)?.and_then(|capacity| capacity.n_star))
     };
-    let (of_tape, of_pool) = (n_star("capacity.json")?, n_star("capacity-pool.json")?);
+    let (of_tape, of_pool) = (n_star(files::CAPACITY)?, n_star(files::CAPACITY_POOL)?);
     for step in steps {
         let Some(done) = dir.finished(step) else { continue };
         let n_star = if step.starts_with("pool-") { of_pool } else { of_tape };

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use jiff::{Timestamp, civil::DateTime};
-use tapedeck_cases::arrivals::{self, Answer, Asked, Compared, Measured, Rate};
+use tapedeck_answers::{ArrivalRate, ArrivalsAnswer, Compared, Measured};
+use tapedeck_cases::arrivals::{self, Asked};
 use tapedeck_cases::{Config, Observer, Progress, Role};
 use tapedeck_load::arrivals::{Law, Lengths, Lines};
 use tapedeck_record::ExitCode;
@@ -270,7 +271,7 @@ fn instant(cell: &str) -> Option<f64> {
 
 /// What was found, rate by rate.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &ArrivalsAnswer) -> Vec<String> {
     let mut lines = Vec::new();
     for rate in &answer.rates {
         lines.extend(told(rate));
@@ -293,7 +294,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
     lines
 }
 
-fn told(rate: &Rate) -> Vec<String> {
+fn told(rate: &ArrivalRate) -> Vec<String> {
     let f = &rate.figures;
     let row = |name: &str, value: String, meaning: &str| {
         format!("{name:<14} {value:<44} {meaning}").trim_end().to_owned()

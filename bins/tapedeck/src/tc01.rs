@@ -1,7 +1,8 @@
 //! `tc01`: one stream on the command line.
 
 use clap::Parser;
-use tapedeck_cases::tc01::{self, Answer, Few, Figures, Floor, Rate};
+use tapedeck_answers::{ErrorRate, Few, Floor, SingleStreamAnswer, SingleStreamFigures};
+use tapedeck_cases::tc01;
 use tapedeck_record::{Evidence, ExitCode};
 use tapedeck_slo::TtftBasis;
 
@@ -40,14 +41,14 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &SingleStreamAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![
         String::new(),
         format!("One stream on {}: {} calls{simulated}", answer.tape, answer.calls.len()),
         "                          cold: p50      max   n      warm: p50      max   n".into(),
     ];
-    type Get = fn(&Figures) -> Option<Few>;
+    type Get = fn(&SingleStreamFigures) -> Option<Few>;
     let rows: [(&str, Get); 6] = [
         ("RTF1", |f| f.rtf),
         ("TTFT from the wire, s", |f| f.ttft_wire_s),
@@ -60,7 +61,7 @@ pub fn summary(answer: &Answer) -> Vec<String> {
         lines.push(format!("{name:<24}  {}  {}", few(get(&answer.cold)), few(get(&answer.warm))));
     }
     for (name, rate) in [("WER", answer.warm.words), ("CER", answer.warm.chars)] {
-        if let Some(Rate { rate, errors, ref_tokens, calls }) = rate {
+        if let Some(ErrorRate { rate, errors, ref_tokens, calls }) = rate {
             lines.push(format!(
                 "{name} of the warm calls: {:.2} % ({errors} errors in {ref_tokens} tokens, {calls} calls)",
                 rate * 100.0

@@ -1,7 +1,8 @@
 //! `tc02`: what streams cost, on the command line.
 
 use clap::Parser;
-use tapedeck_cases::tc02::{self, Answer, Level, TableRow};
+use tapedeck_answers::{FootprintAnswer, Level, TableRow};
+use tapedeck_cases::tc02;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
@@ -51,7 +52,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &FootprintAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![String::new(), format!("What streams cost{simulated}")];
     for pool in &answer.pools {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use tapedeck_answers::{LadderAnswer, Repeats};
 use tapedeck_cases::config::{LadderContent, Pace};
-use tapedeck_cases::tc03::{Answer, Repeats, run as climb};
+use tapedeck_cases::tc03::run as climb;
 use tapedeck_cases::{Config, Role};
 use tapedeck_record::ExitCode;
 
@@ -106,7 +107,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     Ok(console.exit(answer.exit_code(cli.common.require)))
 }
 
-fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
+fn conclude(cli: &Cli, console: &Console, answer: &LadderAnswer) {
     if cli.common.json {
         let told = serde_json::json!({
             "capacity": answer.capacity,
@@ -125,7 +126,7 @@ fn conclude(cli: &Cli, console: &Console, answer: &Answer) {
 }
 
 /// The last lines of a ladder without pace.
-fn ceilings(answer: &Answer) -> Vec<String> {
+fn ceilings(answer: &LadderAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let number = |v: Option<f64>| v.map_or_else(|| "-".to_string(), |v| format!("{v:.3}"));
     let mut lines = vec![
@@ -156,7 +157,7 @@ fn ceilings(answer: &Answer) -> Vec<String> {
 
 /// The last lines: N* with its state, what may be published, what limits, how sure, simulated or not.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &LadderAnswer) -> Vec<String> {
     if !answer.offline.is_empty() {
         return ceilings(answer);
     }

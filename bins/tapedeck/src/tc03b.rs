@@ -1,8 +1,9 @@
 //! `tc03b`: long calls on the command line.
 
 use clap::Parser;
+use tapedeck_answers::LongCallsAnswer;
 use tapedeck_cases::Role;
-use tapedeck_cases::tc03b::{self, Answer};
+use tapedeck_cases::tc03b;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -45,7 +46,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &LongCallsAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![String::new(), format!("{}{simulated}", answer.sentence())];
     for expected in &answer.predicted {

@@ -1,8 +1,9 @@
 //! `tc04`: words under load, on the command line.
 
 use clap::Parser;
+use tapedeck_answers::{QualityAnswer, QualityPoint, Rise};
 use tapedeck_cases::Role;
-use tapedeck_cases::tc04::{self, Answer, QualityPoint, Rise};
+use tapedeck_cases::tc04;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -45,7 +46,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &QualityAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![
         String::new(),

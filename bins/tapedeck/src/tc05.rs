@@ -1,7 +1,8 @@
 //! `tc05`: the soak on the command line.
 
 use clap::Parser;
-use tapedeck_cases::tc05::{self, Answer, Soak};
+use tapedeck_answers::{Soak, SoakAnswer};
+use tapedeck_cases::tc05;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -53,7 +54,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &SoakAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![
         String::new(),

@@ -1,7 +1,8 @@
 //! `tc06`: fault injection on the command line.
 
 use clap::{Parser, ValueEnum};
-use tapedeck_cases::tc06::{self, Answer, Fault};
+use tapedeck_answers::{Fault, FaultAnswer};
+use tapedeck_cases::tc06;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -79,7 +80,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &FaultAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![
         String::new(),

@@ -1,7 +1,8 @@
 //! `tc07`: the comparison of topologies on the command line.
 
 use clap::Parser;
-use tapedeck_cases::tc07::{self, Answer, Candidate};
+use tapedeck_answers::{Candidate, TopologyAnswer};
+use tapedeck_cases::tc07;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -43,7 +44,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &TopologyAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let mut lines = vec![
         String::new(),

@@ -1,7 +1,8 @@
 //! `tc08`: the middle tier again, on the command line.
 
 use clap::Parser;
-use tapedeck_cases::tc08::{self, Answer};
+use tapedeck_answers::RepeatabilityAnswer;
+use tapedeck_cases::tc08;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
@@ -48,7 +49,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// The last lines.
 #[must_use]
-pub fn summary(answer: &Answer) -> Vec<String> {
+pub fn summary(answer: &RepeatabilityAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let number = |v: Option<f64>| v.map_or_else(|| "-".to_string(), |v| format!("{v:.3}"));
     let mut lines = vec![

@@ -7,22 +7,21 @@ pub mod figures;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{ArrivalRate, ArrivalsAnswer};
 use tapedeck_fleet::{DrainRules, drain};
 use tapedeck_load::arrivals::{
     Arrived, Caller, Fate, Law, Lengths, Lines, Offer, TimetableError, arrive, timetable,
 };
 use tapedeck_load::{Control, Deck, Played, shortened};
-use tapedeck_record::{CallMeta, CallRecord, ExitCode, Interval, Outcome, OutcomeClass, Sample, SpeechMap};
+use tapedeck_record::{CallMeta, CallRecord, Interval, Outcome, OutcomeClass, Sample, Schema, SpeechMap};
 use tapedeck_rundir::{RunDir, StepWriter};
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{Bounds, TierEvidence, TierReport, Verdict, judge};
+use tapedeck_slo::{Bounds, TierEvidence, TierReport, judge};
 use tokio::sync::{mpsc, watch};
 
 use crate::earlier;
@@ -34,10 +33,7 @@ use crate::pulse::Pulse;
 use crate::reel::Role;
 use crate::world::{World, seconds};
 
-pub use figures::{Compared, Figures, Growth, Little, Measured, Setting, figures};
-
-/// The answer's file in the run directory.
-pub const ANSWER: &str = "arrivals.json";
+pub use figures::{Setting, figures};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,68 +56,6 @@ pub struct Asked {
     pub max_blocking: Option<f64>,
 }
 
-/// What one rate answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    /// Name of the step in every file.
-    pub step: String,
-    /// Blocking, waiting, Little's law, growth.
-    pub figures: Figures,
-    /// Counted calls that were taken and then failed.
-    pub failed: u64,
-    /// What the limits make of the calls that were taken.
-    pub verdict: Verdict,
-    /// Why.
-    pub reasons: Vec<String>,
-    /// Calls an hour that ended.
-    pub throughput_per_h: Option<f64>,
-    /// Calls an hour that met every limit.
-    pub goodput_per_h: Option<f64>,
-    /// First-text latency p95 on the config's basis, seconds.
-    pub ttft_p95_s: Option<f64>,
-    /// Final latency p95, seconds.
-    pub final_p95_s: Option<f64>,
-}
-
-/// What the rates answer together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Every rate that was played.
-    pub rates: Vec<Rate>,
-    /// The lowest rate at which the number in the system kept growing, calls an hour.
-    pub unstable_from_per_h: Option<f64>,
-    /// The share of blocked callers that was asked for, if one was.
-    pub max_blocking: Option<f64>,
-    /// Where everything is written down.
-    pub run: PathBuf,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-}
-
-impl Answer {
-    /// The exit code. 0: every rate was measured (and none was blocked more than asked for). 1: the lowest rate is
-    /// already unstable, calls failed, or too many were blocked. 4: our own lateness spoiled a rate.
-    #[must_use]
-    pub fn exit_code(&self) -> ExitCode {
-        let blocked = |rate: &Rate| rate.figures.blocking.as_ref().map_or(0.0, |b| b.measured.value);
-        let unstable = |rate: &Rate| rate.figures.growth.is_some_and(|g| g.unstable);
-        if self.interrupted {
-            ExitCode::Interrupted
-        } else if self.rates.is_empty() || self.rates.iter().any(|r| r.verdict == Verdict::Invalid) {
-            ExitCode::Undecidable
-        } else if self.rates.first().is_some_and(unstable)
-            || self.rates.iter().any(|r| r.failed > 0)
-            || self.max_blocking.is_some_and(|most| self.rates.iter().any(|r| blocked(r) > most))
-        {
-            ExitCode::No
-        } else {
-            ExitCode::Ok
-        }
-    }
-}
-
 /// Lets callers come, rate by rate, until one is unstable.
 ///
 /// # Errors
@@ -131,7 +65,7 @@ pub async fn run(
     dir: &mut RunDir,
     asked: &Asked,
     watch: &dyn Observer,
-) -> Result<Answer, CaseError> {
+) -> Result<ArrivalsAnswer, CaseError> {
     environment::record(world, dir).await?;
     let reel = world.reel(asked.role)?;
     let (deck, metas) = match asked.lengths {
@@ -144,7 +78,8 @@ pub async fn run(
             .map_err(cannot)
     });
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
-    let mut answer = Answer {
+    let mut answer = ArrivalsAnswer {
+        schema: Schema::CURRENT,
         rates: Vec::new(),
         unstable_from_per_h: None,
         max_blocking: asked.max_blocking,
@@ -155,23 +90,27 @@ pub async fn run(
     for (law, table) in asked.laws.iter().zip(tables) {
         let step = step_name(law);
         let file = format!("arrivals-{step}.json");
-        let rate =
-            match dir.finished(&step).is_some().then(|| earlier::read(dir, &file)).transpose()?.flatten() {
-                Some(rate) => rate,
-                None => {
-                    if !answer.rates.is_empty() {
-                        cool_down(world, &step, watch).await;
-                    }
-                    let offer = Offer { table, deck: deck.clone(), lines: asked.lines };
-                    let Some(rate) = one(world, dir, (&step, law, asked), &offer, &metas, watch).await?
-                    else {
-                        answer.interrupted = true;
-                        break;
-                    };
-                    earlier::write(dir, &file, &rate)?;
-                    rate
+        let rate = match dir
+            .finished(&step)
+            .is_some()
+            .then(|| earlier::read_file(dir, &file))
+            .transpose()?
+            .flatten()
+        {
+            Some(rate) => rate,
+            None => {
+                if !answer.rates.is_empty() {
+                    cool_down(world, &step, watch).await;
                 }
-            };
+                let offer = Offer { table, deck: deck.clone(), lines: asked.lines };
+                let Some(rate) = one(world, dir, (&step, law, asked), &offer, &metas, watch).await? else {
+                    answer.interrupted = true;
+                    break;
+                };
+                earlier::write_file(dir, &file, &rate)?;
+                rate
+            }
+        };
         let unstable = rate.figures.growth.is_some_and(|g| g.unstable);
         let per_hour = rate.figures.per_hour;
         answer.rates.push(rate);
@@ -181,7 +120,7 @@ pub async fn run(
         }
     }
     if !answer.interrupted {
-        earlier::write(dir, ANSWER, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -296,7 +235,7 @@ async fn one(
     offer: &Offer,
     metas: &[CallMeta],
     watch: &dyn Observer,
-) -> Result<Option<Rate>, CaseError> {
+) -> Result<Option<ArrivalRate>, CaseError> {
     let expected = about_at_once(law, offer);
     let point = Point::new(step, expected, 1);
     let table = &offer.table;
@@ -379,7 +318,7 @@ async fn one(
     };
     let report = TierReport { labels: vec!["open".into()], ..judge(&evidence, &world.config.slo) };
     dir.write_file(&format!("arrivals-{step}.csv"), table_of(&arrived.callers).as_bytes())?;
-    let rate = Rate {
+    let rate = ArrivalRate {
         step: step.into(),
         failed: kept.errors,
         verdict: report.verdict,

@@ -5,104 +5,22 @@
 
 pub mod plan;
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
-use tapedeck_record::ExitCode;
+use tapedeck_answers::{
+    AnswerFile, CampaignAnswer, Decision, Fault, NStar, Part, PartDone, Rerun, TopologyAnswer,
+};
+use tapedeck_record::{ExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Capacity;
 
 use crate::control::{Refusal, restart};
-use crate::decision::Decision;
-use crate::earlier::NStar;
 use crate::error::CaseError;
 use crate::progress::{Observer, Progress};
 use crate::reel::Role;
-use crate::tc06::Fault;
 use crate::world::World;
 use crate::{Config, earlier, tc01, tc02, tc03, tc03b, tc04, tc05, tc06, tc07, tc08};
 
 pub use plan::{Estimate, Plan};
-
-/// The file that the campaign keeps its books in.
-pub const FILE: &str = "campaign.json";
-
-/// One case of the campaign.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// The single stream.
-    Tc01,
-    /// What streams cost.
-    Tc02,
-    /// The ladder.
-    Tc03,
-    /// Long calls.
-    Tc03b,
-    /// The middle tier again.
-    Tc08,
-    /// Words under load.
-    Tc04,
-    /// The soak.
-    Tc05,
-    /// Faults.
-    Tc06,
-    /// Topologies.
-    Tc07,
-}
-
-impl Part {
-    /// All of them, in the order in which they are played.
-    pub const ALL: [Self; 9] = [
-        Self::Tc01,
-        Self::Tc02,
-        Self::Tc03,
-        Self::Tc03b,
-        Self::Tc08,
-        Self::Tc04,
-        Self::Tc05,
-        Self::Tc06,
-        Self::Tc07,
-    ];
-
-    /// Its name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tc01 => "tc01",
-            Self::Tc02 => "tc02",
-            Self::Tc03 => "tc03",
-            Self::Tc03b => "tc03b",
-            Self::Tc08 => "tc08",
-            Self::Tc04 => "tc04",
-            Self::Tc05 => "tc05",
-            Self::Tc06 => "tc06",
-            Self::Tc07 => "tc07",
-        }
-    }
-
-    /// What it is, in a few words.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Tc01 => "one stream",
-            Self::Tc02 => "what a stream costs",
-            Self::Tc03 => "the ladder: N*",
-            Self::Tc03b => "long calls",
-            Self::Tc08 => "the same tier again",
-            Self::Tc04 => "words under load",
-            Self::Tc05 => "soak",
-            Self::Tc06 => "fault injection",
-            Self::Tc07 => "topologies",
-        }
-    }
-
-    /// Whether it needs N*.
-    #[must_use]
-    pub const fn needs_n_star(self) -> bool {
-        matches!(self, Self::Tc03b | Self::Tc08 | Self::Tc04 | Self::Tc05 | Self::Tc06 | Self::Tc07)
-    }
-}
 
 /// What to do where a result puts earlier ones in doubt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,75 +62,6 @@ impl From<&CampaignConfig> for Policies {
     }
 }
 
-/// How a part ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PartDone {
-    /// Which.
-    pub part: Part,
-    /// Its answer; empty where it was left out.
-    pub decision: Option<Decision>,
-    /// The answer in one plain sentence, or why it was left out.
-    pub sentence: String,
-    /// How long it took, seconds on the run's clock.
-    pub seconds: f64,
-}
-
-/// A ladder that was climbed anew.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rerun {
-    /// Why.
-    pub why: String,
-    /// N* that it found.
-    pub n_star: Option<u32>,
-    /// N* as it is displayed.
-    pub capacity: String,
-    /// Its run directory.
-    pub run: PathBuf,
-}
-
-/// What a campaign answers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Every part so far, in the order of play.
-    pub parts: Vec<PartDone>,
-    /// Ladders that were climbed anew.
-    pub reruns: Vec<Rerun>,
-    /// N* as it stands.
-    pub n_star: Option<u32>,
-    /// Why the campaign stopped before its end, and how to go on; empty where it did not.
-    pub stopped: Option<String>,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it.
-    pub interrupted: bool,
-    /// Where everything is written down.
-    #[serde(skip)]
-    pub run: PathBuf,
-}
-
-impl Answer {
-    /// The exit code: 1 where a part's answer was no, 4 where one was not decidable or the campaign waits for a decision.
-    #[must_use]
-    pub fn exit_code(&self) -> ExitCode {
-        let any = |decision| self.parts.iter().any(|p| p.decision == Some(decision));
-        if self.interrupted {
-            ExitCode::Interrupted
-        } else if self.stopped.is_some() {
-            ExitCode::Undecidable
-        } else if any(Decision::No) {
-            ExitCode::No
-        } else if any(Decision::Undecidable) {
-            ExitCode::Undecidable
-        } else {
-            ExitCode::Ok
-        }
-    }
-
-    fn done(&self, part: Part) -> Option<&PartDone> {
-        self.parts.iter().find(|p| p.part == part)
-    }
-}
-
 /// Tapes that the campaign plays beside Tape-A, as far as the config names them.
 #[must_use]
 pub fn needs(config: &Config) -> Vec<Role> {
@@ -230,8 +79,9 @@ pub async fn run(
     dir: &mut RunDir,
     policies: Policies,
     watch: &dyn Observer,
-) -> Result<Answer, CaseError> {
-    let mut answer: Answer = earlier::read(dir, FILE)?.unwrap_or_default();
+) -> Result<CampaignAnswer, CaseError> {
+    let mut answer: CampaignAnswer = earlier::read(dir)?.unwrap_or_default();
+    answer.schema = Schema::CURRENT;
     answer.simulated = world.simulated;
     answer.run = dir.path().to_path_buf();
     answer.stopped = None;
@@ -245,7 +95,7 @@ struct Campaign<'a> {
     dir: &'a mut RunDir,
     policies: Policies,
     watch: &'a dyn Observer,
-    answer: Answer,
+    answer: CampaignAnswer,
 }
 
 /// A part's answer: what was decided, in words, and whether the user stopped it.
@@ -311,7 +161,7 @@ impl Campaign<'_> {
     async fn case(&mut self, part: Part) -> Result<Outcome, CaseError> {
         let (world, watch) = (self.world, self.watch);
         // A rerun may have found another than this run's own ladder; the campaign's file names both.
-        let n_star = self.answer.n_star.map(|streams| NStar::new(streams, FILE));
+        let n_star = self.answer.n_star.map(|streams| NStar::new(streams, CampaignAnswer::FILE));
         let dir = &mut *self.dir;
         Ok(match part {
             Part::Tc01 => {
@@ -371,7 +221,7 @@ impl Campaign<'_> {
         let drifted =
             part == Part::Tc08 && self.answer.done(part).is_some_and(|d| d.decision == Some(Decision::No));
         let better = match part {
-            Part::Tc07 => earlier::read::<tc07::Answer>(self.dir, tc07::ANSWER)?.filter(|a| a.better),
+            Part::Tc07 => earlier::read::<TopologyAnswer>(self.dir)?.filter(|a| a.better),
             _ => None,
         };
         let (policy, flag, why, name) = match (drifted, &better) {
@@ -451,7 +301,7 @@ impl Campaign<'_> {
     }
 
     fn keep(&self) -> Result<(), CaseError> {
-        earlier::write(self.dir, FILE, &self.answer)
+        earlier::write(self.dir, &self.answer)
     }
 
     fn say(&self, text: &str) {

@@ -22,7 +22,6 @@ pub mod campaign;
 pub mod config;
 pub mod content;
 pub mod control;
-pub mod decision;
 pub mod doctor;
 pub mod earlier;
 pub mod environment;
@@ -52,7 +51,6 @@ pub mod world;
 
 pub use config::Config;
 pub use content::Content;
-pub use decision::Decision;
 pub use error::{CaseError, ConfigError};
 pub use progress::{Observer, Phase, Progress, Quiet};
 pub use reel::{Reel, Role};

@@ -1,27 +1,16 @@
 //! KV pools: how large they are, and what a tape will take of them.
 
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{FootprintAnswer, InstancePool, Occupation};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
 use tapedeck_sizing::{SizingError, kv};
 use tapedeck_transport::GetLimits;
 
+use crate::earlier;
 use crate::environment;
 use crate::error::{CaseError, ConfigError};
 use crate::reel::Role;
 use crate::world::World;
-use crate::{earlier, tc02};
-
-/// The pool of one instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstancePool {
-    /// The instance.
-    pub name: String,
-    /// Tokens that its pool holds; empty where neither page nor log tells.
-    pub tokens: Option<u64>,
-    /// Where that figure comes from, or why there is none.
-    pub source: String,
-}
 
 /// Asks every instance for its pool: the page, else the log.
 pub async fn pools(world: &World) -> Vec<InstancePool> {
@@ -53,35 +42,6 @@ pub fn total_tokens(pools: &[InstancePool]) -> Option<u64> {
     if pools.is_empty() { None } else { pools.iter().map(|p| p.tokens).sum() }
 }
 
-/// What the pools are expected to hold at a load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Occupation {
-    /// Streams on all instances.
-    pub streams: u32,
-    /// Tokens of a stream, mean over time.
-    pub stream_tokens: f64,
-    /// Share of all pools, 0..1 and beyond; empty where a pool is not known.
-    pub share: Option<f64>,
-    /// Where the tokens of a stream come from.
-    pub source: String,
-}
-
-impl Occupation {
-    /// The expectation in one plain sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let Self { streams, stream_tokens, share, source } = self;
-        let of = format!("{streams} streams of {stream_tokens:.0} tokens each ({source})");
-        match share {
-            Some(share) if *share >= 0.98 => {
-                format!("expected: {of} take {:.0} % of the KV pools: more than there is", share * 100.0)
-            }
-            Some(share) => format!("expected: {of} take {:.0} % of the KV pools", share * 100.0),
-            None => format!("expected: {of}; the KV pools are not known"),
-        }
-    }
-}
-
 /// What a tape is expected to take of the pools at these loads: theory of its call lengths, scaled by what TC-02 of
 /// the same run measured of theory on Tape-A, where it did.
 ///
@@ -94,7 +54,7 @@ pub async fn occupation(
     loads: &[u32],
 ) -> Result<Vec<Occupation>, CaseError> {
     let theory = stream_tokens(world, role)?;
-    let measured = earlier::read::<tc02::Answer>(dir, tc02::FILE)?.and_then(|a| a.measured_over_theory());
+    let measured = earlier::read::<FootprintAnswer>(dir)?.and_then(|a| a.measured_over_theory());
     let (stream_tokens, source) = match measured {
         Some(ratio) => (theory * ratio, format!("theory x {ratio:.2}, as TC-02 measured")),
         None => (theory, format!("theory of a `{}` session", world.config.sizing.session)),
@@ -135,15 +95,5 @@ mod tests {
         assert_eq!(total_tokens(&[pool(Some(5)), pool(Some(7))]), Some(12));
         assert_eq!(total_tokens(&[pool(Some(5)), pool(None)]), None);
         assert_eq!(total_tokens(&[]), None);
-    }
-
-    #[test]
-    fn an_occupation_beyond_the_pool_is_called_so() {
-        let expected = |share| {
-            Occupation { streams: 48, stream_tokens: 3500.0, share, source: "theory".into() }.sentence()
-        };
-        assert!(expected(Some(1.2)).ends_with("120 % of the KV pools: more than there is"));
-        assert!(expected(Some(0.5)).ends_with("take 50 % of the KV pools"));
-        assert!(expected(None).ends_with("the KV pools are not known"));
     }
 }

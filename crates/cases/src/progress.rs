@@ -4,7 +4,7 @@ use serde::Serialize;
 use tapedeck_record::{Outcome, OutcomeClass};
 use tapedeck_slo::TierReport;
 
-use crate::decision::Decision;
+use tapedeck_answers::Decision;
 
 /// Part of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

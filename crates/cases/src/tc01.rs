@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{
+    Decision, ErrorRate, Few, Floor, SingleStreamAnswer, SingleStreamCall, SingleStreamFigures,
+};
 use tapedeck_record::{
-    CallMeta, CallRecord, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Trace,
-    WordCounts,
+    CallMeta, CallRecord, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Schema,
+    Trace, WordCounts,
 };
 use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, Words, score};
@@ -16,7 +18,6 @@ use tapedeck_stats::percentile;
 use tapedeck_wer::Counts;
 
 use crate::content::Content;
-use crate::decision::Decision;
 use crate::error::CaseError;
 use crate::point::Point;
 use crate::progress::Observer;
@@ -25,134 +26,15 @@ use crate::steps::Steps;
 use crate::world::World;
 use crate::{earlier, environment};
 
-/// The file that the answer is kept in.
-pub const FILE: &str = "tc01.json";
-
-/// What a single stream answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Whether every call went well, within the limits, on anchors that can be met.
-    pub decision: Decision,
-    /// Why not, in plain sentences.
-    pub reasons: Vec<String>,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-    /// Name of the tape.
-    pub tape: String,
-    /// What the dialect lets us know; decides whether there is a real-time factor at all.
-    pub evidence: Evidence,
-    /// Every call, in the order of play.
-    pub calls: Vec<Line>,
-    /// The passes after the first.
-    pub warm: Figures,
-    /// The first pass: graphs, caches and connections may not be ready yet.
-    pub cold: Figures,
-    /// What first text cannot fall below, over all calls of the tape; empty where none has speech.
-    pub floors: Vec<Floor>,
-    /// What first text counts from.
-    pub ttft_basis: TtftBasis,
-    /// Broken invariants of the dialect, over all calls.
-    pub violations: u64,
-    /// Where everything is written down.
-    #[serde(skip)]
-    pub run: PathBuf,
-}
-
-/// One call of the single stream.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line {
-    /// Its name across tapes.
-    pub id: String,
-    /// Whether it belongs to the first pass.
-    pub cold: bool,
-    /// Audio, seconds.
-    pub audio_s: f64,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Instance that served it, where the dialect tells.
-    pub instance: Option<String>,
-    /// Real-time factor.
-    pub rtf: Option<f64>,
-    /// First text from the first chunk, seconds.
-    pub ttft_wire_s: Option<f64>,
-    /// First text from the first speech, seconds.
-    pub ttft_speech_s: Option<f64>,
-    /// First text from the end of the first window with speech, seconds.
-    pub ttft_window_s: Option<f64>,
-    /// Final from the end of the audio, seconds.
-    pub final_s: Option<f64>,
-    /// Broken invariants of the dialect.
-    pub violations: u32,
-}
-
-/// Figures of several calls. What is not known is empty.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// Real-time factor.
-    pub rtf: Option<Few>,
-    /// First text from the first chunk, seconds.
-    pub ttft_wire_s: Option<Few>,
-    /// First text from the first speech, seconds.
-    pub ttft_speech_s: Option<Few>,
-    /// First text from the end of the first window with speech, seconds.
-    pub ttft_window_s: Option<Few>,
-    /// Final from the end of the audio, seconds.
-    pub final_s: Option<Few>,
-    /// Time to connect, seconds.
-    pub connect_s: Option<Few>,
-    /// Word errors of finals + tail over all calls with a reference.
-    pub words: Option<Rate>,
-    /// Character errors, likewise.
-    pub chars: Option<Rate>,
-}
-
-/// A few observations: too few for a percentile to mean anything.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Few {
-    /// Median.
-    pub p50: f64,
-    /// Largest.
-    pub max: f64,
-    /// Observations.
-    pub n: u64,
-}
-
-/// Errors / tokens of the references, pooled.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    /// The rate; it may exceed 1.
-    pub rate: f64,
-    /// Errors.
-    pub errors: u64,
-    /// Tokens of the references.
-    pub ref_tokens: u64,
-    /// Calls.
-    pub calls: u64,
-}
-
-/// What first text cannot fall below on an anchor, whoever serves it: leading silence and the server's window pass
-/// before there is anything to recognise.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Floor {
-    /// The anchor.
-    pub basis: TtftBasis,
-    /// 95th percentile over the calls of the tape, seconds.
-    pub p95_s: f64,
-    /// The largest, seconds.
-    pub max_s: f64,
-    /// Calls with speech.
-    pub n: u64,
-    /// Whether the limit can be met at all.
-    pub reachable: bool,
-}
-
 /// Plays the single stream.
 ///
 /// # Errors
 /// A failed preflight, an instance that went down twice, a run directory that cannot be written.
-pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Result<Answer, CaseError> {
+pub async fn run(
+    world: &World,
+    dir: &mut RunDir,
+    watch: &dyn Observer,
+) -> Result<SingleStreamAnswer, CaseError> {
     environment::record(world, dir).await?;
     let single = &world.config.single;
     let metas: Vec<&CallMeta> = world.tape.calls.iter().map(|c| &c.meta).collect();
@@ -168,9 +50,10 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
     let played = steps.play(&point).await?;
     let interrupted = steps.interrupted || played.is_none();
     let calls: Vec<CallRecord> = dir.calls_of(&point.step)?.into_iter().filter(|c| c.counted).collect();
-    let answer = Answer { interrupted, run: dir.path().to_path_buf(), ..answer(world, &calls, passes) };
+    let answer =
+        SingleStreamAnswer { interrupted, run: dir.path().to_path_buf(), ..answer(world, &calls, passes) };
     if !interrupted {
-        earlier::write(dir, FILE, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -190,7 +73,7 @@ fn of_different_length(calls: &[&CallMeta], wanted: usize) -> Vec<usize> {
     (0..wanted).filter_map(|i| all.get(i * last / wanted.saturating_sub(1).max(1)).copied()).collect()
 }
 
-fn answer(world: &World, calls: &[CallRecord], calls_a_pass: usize) -> Answer {
+fn answer(world: &World, calls: &[CallRecord], calls_a_pass: usize) -> SingleStreamAnswer {
     let limits = &world.config.slo;
     let rules = Rules::new(world.site.dialect.evidence(), world.config.server.window_ms);
     let cold = |c: &CallRecord| usize::try_from(c.seq).is_ok_and(|seq| seq < calls_a_pass);
@@ -204,22 +87,23 @@ fn answer(world: &World, calls: &[CallRecord], calls_a_pass: usize) -> Answer {
         &rules,
         limits,
     );
-    let mut answer = Answer {
+    let mut answer = SingleStreamAnswer {
+        schema: Schema::CURRENT,
         decision: Decision::Yes,
         reasons: Vec::new(),
         simulated: world.simulated,
         interrupted: false,
         tape: world.tape.manifest.name.clone(),
         evidence: rules.evidence,
-        calls: calls.iter().map(|c| Line::of(c, id(c), cold(c))).collect(),
-        warm: Figures::of(calls.iter().filter(|c| !cold(c))),
-        cold: Figures::of(calls.iter().filter(|c| cold(c))),
+        calls: calls.iter().map(|c| line(c, id(c), cold(c))).collect(),
+        warm: figures(calls.iter().filter(|c| !cold(c))),
+        cold: figures(calls.iter().filter(|c| cold(c))),
         floors,
         ttft_basis: limits.ttft_basis,
         violations: calls.iter().map(|c| u64::from(c.violations)).sum(),
         run: PathBuf::new(),
     };
-    answer.decide(calls, limits);
+    decide(&mut answer, calls, limits);
     answer.reasons.extend(chunk_by_chunk(&rules, answer.warm.rtf, limits).map(str::to_owned));
     answer
 }
@@ -233,110 +117,88 @@ fn chunk_by_chunk(rules: &Rules, rtf: Option<Few>, limits: &Limits) -> Option<&'
     )
 }
 
-impl Answer {
-    /// First text of the warm passes on the basis that the limit counts from.
-    #[must_use]
-    pub const fn ttft(&self) -> Option<Few> {
-        match self.ttft_basis {
-            TtftBasis::Wire => self.warm.ttft_wire_s,
-            TtftBasis::Speech => self.warm.ttft_speech_s,
-            TtftBasis::Window => self.warm.ttft_window_s,
+fn decide(answer: &mut SingleStreamAnswer, calls: &[CallRecord], limits: &Limits) {
+    for c in calls.iter().filter(|c| matches!(c.class, OutcomeClass::Error | OutcomeClass::Quality)) {
+        let words = c.outcome.words.as_deref().map(|w| format!(" ({w})")).unwrap_or_default();
+        answer.reasons.push(format!("call {} ended {}{words}", c.seq + 1, c.outcome.outcome.name()));
+    }
+    if answer.violations > 0 {
+        answer.reasons.push(format!("{} broken invariants of the dialect", answer.violations));
+    }
+    if let Some(floor) = answer.floors.iter().find(|f| f.basis == answer.ttft_basis && !f.reachable) {
+        answer.reasons.push(format!(
+            "TTFT p95 <= {} s cannot be met from `{}`: at least {:.3} s pass before there is anything to recognise",
+            limits.ttft_p95_s,
+            floor.basis.name(),
+            floor.p95_s
+        ));
+    }
+    for (name, few, limit) in [
+        ("TTFT", answer.ttft(), limits.ttft_p95_s),
+        ("RTF", answer.warm.rtf, limits.rtf_p95),
+        ("final", answer.warm.final_s, limits.final_p95_s),
+    ] {
+        if let Some(few) = few.filter(|few| few.max > limit) {
+            answer.reasons.push(format!("{name} reached {:.3}, the limit is {limit}", few.max));
         }
     }
-
-    fn decide(&mut self, calls: &[CallRecord], limits: &Limits) {
-        for c in calls.iter().filter(|c| matches!(c.class, OutcomeClass::Error | OutcomeClass::Quality)) {
-            let words = c.outcome.words.as_deref().map(|w| format!(" ({w})")).unwrap_or_default();
-            self.reasons.push(format!("call {} ended {}{words}", c.seq + 1, c.outcome.outcome.name()));
-        }
-        if self.violations > 0 {
-            self.reasons.push(format!("{} broken invariants of the dialect", self.violations));
-        }
-        if let Some(floor) = self.floors.iter().find(|f| f.basis == self.ttft_basis && !f.reachable) {
-            self.reasons.push(format!(
-                "TTFT p95 <= {} s cannot be met from `{}`: at least {:.3} s pass before there is anything to recognise",
-                limits.ttft_p95_s,
-                floor.basis.name(),
-                floor.p95_s
-            ));
-        }
-        for (name, few, limit) in [
-            ("TTFT", self.ttft(), limits.ttft_p95_s),
-            ("RTF", self.warm.rtf, limits.rtf_p95),
-            ("final", self.warm.final_s, limits.final_p95_s),
-        ] {
-            if let Some(few) = few.filter(|few| few.max > limit) {
-                self.reasons.push(format!("{name} reached {:.3}, the limit is {limit}", few.max));
-            }
-        }
-        let measured = calls.iter().any(|c| c.class == OutcomeClass::Ok) && self.ttft().is_some();
-        self.decision = match (self.reasons.is_empty(), measured) {
-            (false, _) => Decision::No,
-            (true, true) => Decision::Yes,
-            (true, false) => Decision::Undecidable,
-        };
-        if self.decision == Decision::Undecidable {
-            self.reasons.push(format!("no first text was measured from `{}`", self.ttft_basis.name()));
-        }
+    let measured = calls.iter().any(|c| c.class == OutcomeClass::Ok) && answer.ttft().is_some();
+    answer.decision = match (answer.reasons.is_empty(), measured) {
+        (false, _) => Decision::No,
+        (true, true) => Decision::Yes,
+        (true, false) => Decision::Undecidable,
+    };
+    if answer.decision == Decision::Undecidable {
+        answer.reasons.push(format!("no first text was measured from `{}`", answer.ttft_basis.name()));
     }
 }
 
-impl Line {
-    fn of(c: &CallRecord, id: String, cold: bool) -> Self {
-        Self {
-            id,
-            cold,
-            audio_s: c.audio_s,
-            outcome: c.outcome.outcome,
-            instance: c.instance.clone(),
-            rtf: c.rtf,
-            ttft_wire_s: c.ttft_wire_s,
-            ttft_speech_s: c.ttft_speech_s,
-            ttft_window_s: c.ttft_window_s,
-            final_s: c.final_s,
-            violations: c.violations,
-        }
+fn line(c: &CallRecord, id: String, cold: bool) -> SingleStreamCall {
+    SingleStreamCall {
+        id,
+        cold,
+        audio_s: c.audio_s,
+        outcome: c.outcome.outcome,
+        instance: c.instance.clone(),
+        rtf: c.rtf,
+        ttft_wire_s: c.ttft_wire_s,
+        ttft_speech_s: c.ttft_speech_s,
+        ttft_window_s: c.ttft_window_s,
+        final_s: c.final_s,
+        violations: c.violations,
     }
 }
 
-impl Figures {
-    fn of<'a>(calls: impl Iterator<Item = &'a CallRecord> + Clone) -> Self {
-        let few =
-            |figure: fn(&CallRecord) -> Option<f64>| Few::of(calls.clone().filter_map(figure).collect());
-        let rate = |counts: fn(&CallRecord) -> Option<WordCounts>| Rate::of(calls.clone().filter_map(counts));
-        Self {
-            rtf: few(|c| c.rtf),
-            ttft_wire_s: few(|c| c.ttft_wire_s),
-            ttft_speech_s: few(|c| c.ttft_speech_s),
-            ttft_window_s: few(|c| c.ttft_window_s),
-            final_s: few(|c| c.final_s),
-            connect_s: few(|c| c.connect_s),
-            words: rate(|c| c.words),
-            chars: rate(|c| c.chars),
-        }
+fn figures<'a>(calls: impl Iterator<Item = &'a CallRecord> + Clone) -> SingleStreamFigures {
+    let few = |figure: fn(&CallRecord) -> Option<f64>| few(calls.clone().filter_map(figure).collect());
+    let rate = |counts: fn(&CallRecord) -> Option<WordCounts>| rate_of(calls.clone().filter_map(counts));
+    SingleStreamFigures {
+        rtf: few(|c| c.rtf),
+        ttft_wire_s: few(|c| c.ttft_wire_s),
+        ttft_speech_s: few(|c| c.ttft_speech_s),
+        ttft_window_s: few(|c| c.ttft_window_s),
+        final_s: few(|c| c.final_s),
+        connect_s: few(|c| c.connect_s),
+        words: rate(|c| c.words),
+        chars: rate(|c| c.chars),
     }
 }
 
-impl Few {
-    fn of(mut values: Vec<f64>) -> Option<Self> {
-        let p50 = percentile(&mut values, 0.5)?;
-        Some(Self { p50, max: values.iter().copied().fold(f64::MIN, f64::max), n: values.len() as u64 })
-    }
+fn few(mut values: Vec<f64>) -> Option<Few> {
+    let p50 = percentile(&mut values, 0.5)?;
+    Some(Few { p50, max: values.iter().copied().fold(f64::MIN, f64::max), n: values.len() as u64 })
 }
 
-impl Rate {
-    /// Errors of several calls over the tokens of their references; nothing where there are none.
-    pub(crate) fn of(counts: impl Iterator<Item = WordCounts>) -> Option<Self> {
-        let (pooled, calls) =
-            counts.fold((Counts::default(), 0), |(sum, n), c| (sum + Counts::from(c), n + 1));
-        Self::pooled(pooled, calls)
-    }
+/// Errors of several calls over the tokens of their references; nothing where there are none.
+fn rate_of(counts: impl Iterator<Item = WordCounts>) -> Option<ErrorRate> {
+    let (pooled, calls) = counts.fold((Counts::default(), 0), |(sum, n), c| (sum + Counts::from(c), n + 1));
+    pooled_rate(pooled, calls)
+}
 
-    /// The same of counts that are pooled already, of so many calls.
-    pub(crate) fn pooled(counts: Counts, calls: u64) -> Option<Self> {
-        let rate = counts.rate().filter(|_| counts.ref_tokens > 0)?;
-        Some(Self { rate, errors: counts.errors(), ref_tokens: counts.ref_tokens, calls })
-    }
+/// The same of counts that are pooled already, of so many calls.
+pub(crate) fn pooled_rate(counts: Counts, calls: u64) -> Option<ErrorRate> {
+    let rate = counts.rate().filter(|_| counts.ref_tokens > 0)?;
+    Some(ErrorRate { rate, errors: counts.errors(), ref_tokens: counts.ref_tokens, calls })
 }
 
 /// The floor of each anchor: the figures of a server that answers the very instant it can.

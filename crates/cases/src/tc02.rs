@@ -3,119 +3,31 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use tapedeck_record::{Metric, Sample, SampleBody};
+use tapedeck_answers::{Decision, FootprintAnswer, InstancePool, Level, TableRow};
+use tapedeck_record::{Metric, Sample, SampleBody, Schema};
 use tapedeck_rundir::RunDir;
 use tapedeck_sizing::{InstanceSeen, LoadPoint, Seen, Theory, calibrate, kv};
-use tapedeck_slo::{TierReport, Verdict};
+use tapedeck_slo::TierReport;
 use tapedeck_stats::Moments;
 
-use crate::decision::Decision;
 use crate::error::CaseError;
 use crate::point::Point;
-use crate::pools::{InstancePool, of_sizing, pools, total_tokens};
+use crate::pools::{of_sizing, pools, total_tokens};
 use crate::progress::Observer;
 use crate::reel::Role;
 use crate::steps::Steps;
 use crate::world::World;
 use crate::{earlier, environment};
 
-/// The file that the answer is kept in.
-pub const FILE: &str = "tc02.json";
-
-/// What the levels answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Yes: the cost of a stream was measured. Undecidable: it could not be.
-    pub decision: Decision,
-    /// The pools of the instances.
-    pub pools: Vec<InstancePool>,
-    /// Every level, the one without streams first.
-    pub levels: Vec<Level>,
-    /// Theory beside measurement, a figure a row.
-    pub table: Vec<TableRow>,
-    /// Bytes of a token, from `[sizing]`.
-    pub token_bytes: u64,
-    /// Streams that all pools hold together by the measured cost of one, mean over time; what they promise, not what
-    /// meets the limits.
-    pub streams_by_memory: Option<f64>,
-    /// The plain difference of memory used between the highest level and none, bytes a stream. An engine that takes its
-    /// pool at the start hardly moves, so this is not what a stream costs. Empty without a GPU.
-    pub plain_difference_bytes: Option<f64>,
-    /// Why memory is empty, where no GPU was read.
-    pub no_gpu: Option<String>,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-    /// Where everything is written down.
-    #[serde(skip)]
-    pub run: PathBuf,
-}
-
-/// One level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Level {
-    /// Streams on all instances.
-    pub streams: u32,
-    /// Verdict on its tier; empty for the level without streams.
-    pub verdict: Option<Verdict>,
-    /// Mean use of the pools over instances and time, 0..1.
-    pub kv_mean: Option<f64>,
-    /// Samples behind it.
-    pub n: u64,
-    /// Requests preempted: a level with any says nothing of what streams want.
-    pub preempt_delta: Option<f64>,
-    /// Streams that errored, which were missing from the load.
-    pub err_streams: u32,
-    /// Mean memory used, summed over the GPUs, each counted once, bytes.
-    pub vram_used_bytes: Option<f64>,
-    /// Whether the level takes part in the line; the one without streams does not, so that the line can be held
-    /// against it.
-    pub fit: bool,
-}
-
-/// One figure, by theory and by measurement. What cannot be known is empty.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TableRow {
-    /// Which figure.
-    pub figure: String,
-    /// Its unit.
-    pub unit: String,
-    /// What theory says.
-    pub theory: Option<f64>,
-    /// What was measured.
-    pub measured: Option<f64>,
-    /// Lower bound of the 95 % interval of the measurement.
-    pub low: Option<f64>,
-    /// Upper bound.
-    pub high: Option<f64>,
-    /// Observations behind the measurement.
-    pub n: Option<u64>,
-    /// Where the measurement comes from, or why there is none.
-    pub note: String,
-}
-
-impl Answer {
-    /// A row of the table by its name.
-    #[must_use]
-    pub fn row(&self, figure: &str) -> Option<&TableRow> {
-        self.table.iter().find(|row| row.figure == figure)
-    }
-
-    /// Tokens of a stream as measured / as theory says.
-    #[must_use]
-    pub fn measured_over_theory(&self) -> Option<f64> {
-        let row = self.row("stream_tokens")?;
-        row.measured.zip(row.theory).filter(|(m, t)| *m > 0.0 && *t > 0.0).map(|(m, t)| m / t)
-    }
-}
-
 /// Holds every level for a while and draws the line through what the pools hold.
 ///
 /// # Errors
 /// Whatever keeps a level from being played, figures of `[sizing]` that cannot be used.
-pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Result<Answer, CaseError> {
+pub async fn run(
+    world: &World,
+    dir: &mut RunDir,
+    watch: &dyn Observer,
+) -> Result<FootprintAnswer, CaseError> {
     environment::record(world, dir).await?;
     let pools = pools(world).await;
     let mut steps = Steps::new(world, dir, watch);
@@ -126,9 +38,10 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
         levels.push(level(&report, &steps.dir.series_of(&point.step)?));
     }
     let interrupted = steps.interrupted;
-    let answer = Answer { interrupted, run: dir.path().to_path_buf(), ..answer(world, pools, levels)? };
+    let answer =
+        FootprintAnswer { interrupted, run: dir.path().to_path_buf(), ..answer(world, pools, levels)? };
     if !interrupted {
-        earlier::write(dir, FILE, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -190,7 +103,7 @@ fn memory_used<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
     means.filter(|m| !m.is_empty()).map(|m| m.iter().sum())
 }
 
-fn answer(world: &World, pools: Vec<InstancePool>, levels: Vec<Level>) -> Result<Answer, CaseError> {
+fn answer(world: &World, pools: Vec<InstancePool>, levels: Vec<Level>) -> Result<FootprintAnswer, CaseError> {
     let plan = &world.config.sizing;
     let token_bytes = plan.architecture().and_then(|a| a.kv_bytes_per_token()).map_err(of_sizing)?;
     let reel = world.reel(Role::A)?;
@@ -239,7 +152,8 @@ fn answer(world: &World, pools: Vec<InstancePool>, levels: Vec<Level>) -> Result
         true => "no GPU source is known".to_string(),
         false => "no GPU told its memory".to_string(),
     });
-    Ok(Answer {
+    Ok(FootprintAnswer {
+        schema: Schema::CURRENT,
         decision: if measured.is_some() { Decision::Yes } else { Decision::Undecidable },
         plain_difference_bytes: plain_difference(&levels),
         pools,

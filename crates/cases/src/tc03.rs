@@ -1,15 +1,11 @@
 //! TC-03: the ladder. Climb until a tier fails, look one tier further, refine around the knee, name N*.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-use tapedeck_record::{CallRecord, ExitCode, OutcomeClass};
+use tapedeck_answers::{Ceiling, LadderAnswer, Repeats, files};
+use tapedeck_record::{CallRecord, OutcomeClass};
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{
-    Capacity, CapacityState, TierReport, capacity, ladder_should_stop, next_refinement, settle,
-    spread_between,
-};
+use tapedeck_slo::{TierReport, capacity, ladder_should_stop, next_refinement, settle, spread_between};
 use tapedeck_stats::percentile;
 
 use crate::config::{Config, LadderContent, Pace};
@@ -23,87 +19,11 @@ use crate::progress::Observer;
 use crate::steps::Steps;
 use crate::world::{World, seconds};
 
-/// What a ladder answers.
-#[derive(Debug, Clone, Serialize)]
-pub struct Answer {
-    /// N* with its state.
-    pub capacity: Capacity,
-    /// The tiers it follows from, in the order in which they were played.
-    pub tiers: Vec<TierReport>,
-    /// How far repetitions of a tier lie apart; empty unless tiers were repeated.
-    pub spread: Vec<Repeats>,
-    /// How fast whole calls went; empty unless the ladder was climbed without pace. There is no N* then.
-    pub offline: Vec<Ceiling>,
-    /// Where everything is written down.
-    pub run: PathBuf,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-}
-
-/// How far the repetitions of a tier lie apart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Repeats {
-    /// Streams.
-    pub streams: u32,
-    /// `ttft_p95`, `rtf_p95`, `final_p95` or `kv_pool_p95`.
-    pub figure: String,
-    /// Mean over the repetitions.
-    pub mean: f64,
-    /// Standard deviation / mean.
-    pub cv: Option<f64>,
-    /// Repetitions.
-    pub n: u64,
-}
-
-/// How fast whole calls went at one number of streams, sent as fast as the server took them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ceiling {
-    /// Streams, each with one call at a time.
-    pub streams: u32,
-    /// Seconds of audio finished per second, all streams together.
-    pub audio_s_per_s: Option<f64>,
-    /// Processing time / audio of a call, median.
-    pub rtf_p50: Option<f64>,
-    /// The same, 95th percentile.
-    pub rtf_p95: Option<f64>,
-    /// Calls behind it.
-    pub calls: u64,
-    /// Calls that failed.
-    pub errors: u64,
-}
-
-impl Answer {
-    /// The exit code: was the question answered, and is the answer good enough for `require` streams?
-    #[must_use]
-    pub fn exit_code(&self, require: Option<u32>) -> ExitCode {
-        if self.interrupted {
-            return ExitCode::Interrupted;
-        }
-        if !self.offline.is_empty() {
-            let whole = self.offline.iter().all(|c| c.errors == 0 && c.audio_s_per_s.is_some());
-            return if whole { ExitCode::Ok } else { ExitCode::No };
-        }
-        let reached = self.capacity.n_star;
-        match (self.capacity.state, require) {
-            (CapacityState::None, _) => ExitCode::No,
-            (CapacityState::Undecided, _) => ExitCode::Undecidable,
-            (_, Some(require)) if reached.is_some_and(|n| n >= require) => ExitCode::Ok,
-            (CapacityState::AtLeastUnproven, _) => ExitCode::Undecidable,
-            // A ladder that never failed has not shown that `require` is out of reach.
-            (CapacityState::Censored, Some(_)) => ExitCode::Undecidable,
-            (CapacityState::Exact, Some(_)) => ExitCode::No,
-            (CapacityState::Exact | CapacityState::Censored, None) => ExitCode::Ok,
-        }
-    }
-}
-
 /// Climbs the ladder of `world.config.ladder`. Steps that `dir` already holds whole are taken over.
 ///
 /// # Errors
 /// A failed preflight, an instance that went down twice in the same tier, a run directory that cannot be written.
-pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Result<Answer, CaseError> {
+pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Result<LadderAnswer, CaseError> {
     environment::record(world, dir).await?;
     let mut ladder = Ladder { steps: Steps::new(world, dir, watch), tiers: Vec::new(), names: Vec::new() };
     ladder.climb().await?;
@@ -115,7 +35,7 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
         dir.revise(names.iter().map(String::as_str).zip(&tiers))?;
     }
     let offline = offline(world, dir, &tiers)?;
-    let answer = Answer {
+    let answer = LadderAnswer {
         capacity: capacity(&tiers, &world.config.slo),
         spread: spread(&tiers),
         offline,
@@ -126,12 +46,14 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
     };
     // Only the plain ladder's N* is the run's; what others found stands beside it.
     match (world.config.ladder.pace, world.config.ladder.content) {
-        (Pace::Off, _) => earlier::write(dir, "offline.json", &answer.offline)?,
-        (Pace::Real, LadderContent::Pool) => earlier::write(dir, "capacity-pool.json", &answer.capacity)?,
-        (Pace::Real, LadderContent::Tape) => earlier::write(dir, "capacity.json", &answer.capacity)?,
+        (Pace::Off, _) => earlier::write(dir, &answer.offline)?,
+        (Pace::Real, LadderContent::Pool) => {
+            earlier::write_file(dir, files::CAPACITY_POOL, &answer.capacity)?
+        }
+        (Pace::Real, LadderContent::Tape) => earlier::write_file(dir, files::CAPACITY, &answer.capacity)?,
     }
     if !answer.spread.is_empty() {
-        earlier::write(dir, "repeats.json", &answer.spread)?;
+        earlier::write(dir, &answer.spread)?;
     }
     Ok(answer)
 }

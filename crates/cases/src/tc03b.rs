@@ -1,49 +1,19 @@
 //! TC-03b: long calls. Does N* hold when calls go on for minutes, and if not, what does?
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{Decision, LongCallsAnswer, NStar};
+use tapedeck_record::Schema;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Capacity, CapacityState, TierReport, Verdict, capacity, next_refinement};
 
 use crate::content::Content;
-use crate::decision::Decision;
-use crate::earlier::NStar;
 use crate::error::CaseError;
 use crate::point::Point;
-use crate::pools::{Occupation, occupation};
+use crate::pools::occupation;
 use crate::progress::Observer;
 use crate::reel::Role;
 use crate::steps::Steps;
 use crate::world::World;
 use crate::{earlier, environment};
-
-/// The file that the answer is kept in.
-pub const FILE: &str = "tc03b.json";
-
-/// What the tape with long calls answers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Answer {
-    /// Yes: N* holds with long calls too.
-    pub decision: Decision,
-    /// N* on short calls.
-    pub n_star: NStar,
-    /// Streams on Tape-B: the highest that passed below the first that failed.
-    pub capacity: Capacity,
-    /// Streams on Tape-B / N*, at most 1; empty where the first is not known.
-    pub correction: Option<f64>,
-    /// What the pool was expected to hold, before anything was played.
-    pub predicted: Vec<Occupation>,
-    /// What was played, in that order.
-    pub tiers: Vec<TierReport>,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-    /// Where everything is written down.
-    #[serde(skip)]
-    pub run: PathBuf,
-}
 
 /// Plays Tape-B at shares of N*; where all of N* is too much, bisects for what is not.
 ///
@@ -54,7 +24,7 @@ pub async fn run(
     dir: &mut RunDir,
     watch: &dyn Observer,
     n_star: Option<NStar>,
-) -> Result<Answer, CaseError> {
+) -> Result<LongCallsAnswer, CaseError> {
     let n_star = earlier::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
     let instances = world.instances.len();
@@ -85,7 +55,8 @@ pub async fn run(
     }
     let interrupted = steps.interrupted;
     let capacity = capacity(&tiers, &world.config.slo);
-    let answer = Answer {
+    let answer = LongCallsAnswer {
+        schema: Schema::CURRENT,
         decision: decide(&capacity, n_star.streams),
         correction: correction(&capacity, n_star.streams),
         n_star,
@@ -97,7 +68,7 @@ pub async fn run(
         run: dir.path().to_path_buf(),
     };
     if !interrupted {
-        earlier::write(dir, FILE, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -129,27 +100,5 @@ fn correction(capacity: &Capacity, n_star: u32) -> Option<f64> {
         }
         (None, CapacityState::None) => Some(0.0),
         _ => None,
-    }
-}
-
-impl Answer {
-    /// The answer in one plain sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let NStar { streams, source } = &self.n_star;
-        match self.decision {
-            Decision::Yes => format!("N* = {streams} ({source}) holds with long calls"),
-            Decision::No => format!(
-                "N* = {streams} ({source}) does not hold with long calls: {} with them{}",
-                self.capacity.display(),
-                self.correction.map(|c| format!(", correction {c:.2}")).unwrap_or_default()
-            ),
-            Decision::Undecidable => {
-                format!(
-                    "not decidable with long calls: {} of N* = {streams} ({source})",
-                    self.capacity.display()
-                )
-            }
-        }
     }
 }

@@ -2,17 +2,13 @@
 
 mod rise;
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-use tapedeck_record::{CallRecord, Outcome, WordCounts};
+use tapedeck_answers::{Decision, NStar, QualityAnswer, QualityPoint, Rates, RiseFinding};
+use tapedeck_record::{CallRecord, Outcome, Schema, WordCounts};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{TierReport, Verdict};
 use tapedeck_wer::Resampling;
 
 use crate::content::Content;
-use crate::decision::Decision;
-use crate::earlier::NStar;
 use crate::error::{CaseError, ConfigError};
 use crate::point::Point;
 use crate::progress::Observer;
@@ -21,91 +17,7 @@ use crate::steps::Steps;
 use crate::world::World;
 use crate::{earlier, environment};
 
-pub use rise::{Finding, Heard, Rates, Rise};
-
-/// The file that the answer is kept in.
-pub const FILE: &str = "tc04.json";
-
-/// What words under load answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Yes: no point is worse than the baseline by more than the limit.
-    pub decision: Decision,
-    /// N*, and where it comes from.
-    pub n_star: NStar,
-    /// Name of the labelled tape.
-    pub tape: String,
-    /// Rise of an error rate that raises the alarm, percentage points.
-    pub limit_points: f64,
-    /// One stream on the labelled tape; empty where it did not come to its end.
-    pub baseline: Option<Rates>,
-    /// The points, by streams.
-    pub points: Vec<QualityPoint>,
-    /// The largest point below the first that alarms or is open; empty where all are clean, 0 where none is below it.
-    pub clean_up_to: Option<u32>,
-    /// floor(safety factor x N*), not above `clean_up_to`.
-    pub published: u32,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-    /// Where everything is written down.
-    #[serde(skip)]
-    pub run: PathBuf,
-}
-
-/// Words at one load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct QualityPoint {
-    /// Streams in all.
-    pub streams: u32,
-    /// Streams on the labelled tape.
-    pub labelled_streams: u32,
-    /// Verdict on the whole tier.
-    pub verdict: Verdict,
-    /// Error rates of the labelled calls that succeeded.
-    pub rates: Rates,
-    /// Rise of the word error rate over the baseline.
-    pub wer_rise: Option<Rise>,
-    /// Rise of the character error rate over the baseline.
-    pub cer_rise: Option<Rise>,
-    /// Rise of the word error rate where a call that failed counts as all of its words deleted.
-    pub wer_rise_with_lost: Option<Rise>,
-    /// Labelled calls that failed.
-    pub lost_calls: u64,
-    /// Labelled calls whose last segment was never made final.
-    pub tails_lost: u64,
-    /// Whether a rise is beyond the limit, and there is a rise at all for certain.
-    pub alarm: bool,
-    /// Whether the whole interval of such a rise is beyond the limit.
-    pub sure: bool,
-    /// Whether a rise is beyond the limit by an estimate whose interval reaches 0: too few words to tell.
-    #[serde(default)]
-    pub open: bool,
-}
-
-impl Answer {
-    /// The answer in one plain sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let clean = self.clean_up_to.unwrap_or(0);
-        match self.decision {
-            Decision::Yes => "words do not suffer from load".into(),
-            Decision::No if clean == 0 => "words suffer at every load that was played".into(),
-            Decision::No => format!("words suffer above {clean} streams"),
-            _ if self.clean_up_to.is_some() => {
-                let at =
-                    if clean == 0 { "at the lowest load".into() } else { format!("above {clean} streams") };
-                format!(
-                    "{at} the estimate is beyond {} points and may be chance: more words are needed \
-                     (quality.baseline_loops, or a longer labelled tape)",
-                    self.limit_points
-                )
-            }
-            _ => "words could not be compared".into(),
-        }
-    }
-}
+pub use rise::Heard;
 
 /// Plays the labelled tape alone, then among the streams of each load.
 ///
@@ -117,7 +29,7 @@ pub async fn run(
     dir: &mut RunDir,
     watch: &dyn Observer,
     n_star: Option<NStar>,
-) -> Result<Answer, CaseError> {
+) -> Result<QualityAnswer, CaseError> {
     let n_star = earlier::n_star(dir, n_star)?;
     let labelled = world.reel(Role::Labelled)?;
     if !labelled.tape.calls.iter().any(|c| c.reference.is_some()) {
@@ -156,7 +68,8 @@ pub async fn run(
     }
     let interrupted = steps.interrupted;
     let clean_up_to = clean_up_to(&points);
-    let answer = Answer {
+    let answer = QualityAnswer {
+        schema: Schema::CURRENT,
         decision: decide(&points),
         tape: labelled.name().to_string(),
         limit_points: config.slo.quality_points,
@@ -170,7 +83,7 @@ pub async fn run(
         run: dir.path().to_path_buf(),
     };
     if !interrupted {
-        earlier::write(dir, FILE, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -217,9 +130,9 @@ fn quality_point(world: &World, report: &TierReport, alone: &Labelled, loaded: &
         wer_rise_with_lost: Heard::rise_with_lost(&alone.words, &loaded.words, how),
         lost_calls: loaded.words.lost_calls(),
         tails_lost: tails as u64,
-        alarm: worst == Some(Finding::Alarm),
+        alarm: worst == Some(RiseFinding::Alarm),
         sure: rises().any(|r| r.low > limit),
-        open: worst == Some(Finding::Open),
+        open: worst == Some(RiseFinding::Open),
         wer_rise,
         cer_rise,
     }
@@ -252,6 +165,8 @@ fn published(factor: f64, n_star: u32, clean_up_to: Option<u32>) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use tapedeck_answers::Rise;
+
     use super::*;
 
     #[test]

@@ -3,16 +3,15 @@
 
 pub mod judge;
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
-use tapedeck_record::ExitCode;
+use tapedeck_answers::{LongCallsAnswer, NStar, SoakAnswer};
+use tapedeck_record::Schema;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::LeakRules;
 
 use crate::content::Content;
 use crate::control::restart;
-use crate::earlier::{self, NStar};
+use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
 use crate::point::Point;
@@ -21,12 +20,8 @@ use crate::reel::Role;
 use crate::steps::Steps;
 use crate::world::{World, seconds};
 
-pub use judge::{Drift, Liveness, Memory, Soak};
-
 /// The step's name in every file.
 pub const STEP: &str = "tc05-soak";
-/// The answer's file in the run directory.
-pub const ANSWER: &str = "tc05.json";
 
 /// `[soak]`: TC-05.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,41 +45,6 @@ impl Default for SoakConfig {
     }
 }
 
-/// What a soak answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// N*, and where it comes from.
-    pub n_star: NStar,
-    /// Streams that were played.
-    pub streams: u32,
-    /// Why this tape.
-    pub content: String,
-    /// How the instances were restarted first, or why they were not.
-    pub restarted: String,
-    /// What hours showed; empty where the soak was interrupted.
-    pub soak: Option<Soak>,
-    /// Where everything is written down.
-    pub run: PathBuf,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-}
-
-impl Answer {
-    /// The exit code: 0 no complaint, 1 something to complain of, 4 something could not be told.
-    #[must_use]
-    pub fn exit_code(&self) -> ExitCode {
-        match &self.soak {
-            _ if self.interrupted => ExitCode::Interrupted,
-            None => ExitCode::Undecidable,
-            Some(soak) if !soak.complaints.is_empty() => ExitCode::No,
-            Some(soak) if !soak.unknown.is_empty() => ExitCode::Undecidable,
-            Some(_) => ExitCode::Ok,
-        }
-    }
-}
-
 /// Tapes that a soak needs beside Tape-A, as far as the config names them.
 #[must_use]
 pub fn needs(config: &crate::Config) -> Vec<Role> {
@@ -103,7 +63,7 @@ pub async fn run(
     n_star: Option<NStar>,
     n_star_b: Option<u32>,
     watch: &dyn Observer,
-) -> Result<Answer, CaseError> {
+) -> Result<SoakAnswer, CaseError> {
     let config = &world.config.soak;
     let n_star = earlier::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
@@ -148,7 +108,8 @@ pub async fn run(
         }
         None => None,
     };
-    let answer = Answer {
+    let answer = SoakAnswer {
+        schema: Schema::CURRENT,
         streams: point.streams,
         n_star,
         content: why,
@@ -159,16 +120,14 @@ pub async fn run(
         interrupted,
     };
     if !interrupted {
-        earlier::write(dir, ANSWER, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }
 
 /// N* with long calls as TC-03b of this run left it.
 fn n_star_long(dir: &RunDir) -> Result<Option<u32>, CaseError> {
-    let answer: Option<serde_json::Value> = earlier::read(dir, "tc03b.json")?;
-    let n_star = answer.as_ref().and_then(|a| a.pointer("/capacity/n_star")?.as_u64());
-    Ok(n_star.and_then(|n| u32::try_from(n).ok()))
+    Ok(earlier::read::<LongCallsAnswer>(dir)?.and_then(|answer| answer.capacity.n_star))
 }
 
 /// What is played: long calls where they are what limits, else whatever the pool holds.

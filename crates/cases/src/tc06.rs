@@ -4,68 +4,27 @@
 mod drive;
 pub mod judge;
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
+use tapedeck_answers::{Fault, FaultAnswer, NStar};
 use tapedeck_fleet::Action;
-use tapedeck_record::ExitCode;
+use tapedeck_record::Schema;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::RecoveryRules;
 
 use crate::control::BALANCER;
-use crate::earlier::{self, NStar};
+use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
 use crate::point::cool_down;
 use crate::progress::{Observer, Progress};
 use crate::world::World;
 
-pub use judge::{Incident, Pinned, Timeline, Toll};
-
-/// The answer's file in the run directory.
-pub const ANSWER: &str = "tc06.json";
-
-/// What is done to an instance, or to the balancer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// The process is killed, later started.
-    #[default]
-    Kill,
-    /// The process is stopped where it is (SIGSTOP), later goes on.
-    Freeze,
-    /// The balancer is stopped and started at once.
-    BalancerRestart,
-}
-
-impl Fault {
-    /// Its word in file names.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kill => "kill",
-            Self::Freeze => "freeze",
-            Self::BalancerRestart => "balancer",
-        }
-    }
-
-    /// What was done, as the begin of a sentence.
-    #[must_use]
-    pub const fn done(self) -> &'static str {
-        match self {
-            Self::Kill => "killed",
-            Self::Freeze => "froze",
-            Self::BalancerRestart => "restarted",
-        }
-    }
-
-    /// What begins it and what ends it.
-    pub(crate) const fn actions(self) -> (Action, Action) {
-        match self {
-            Self::Kill => (Action::Kill, Action::Start),
-            Self::Freeze => (Action::Freeze, Action::Thaw),
-            Self::BalancerRestart => (Action::Stop, Action::Start),
-        }
+/// What begins a fault and what ends it.
+const fn actions(fault: Fault) -> (Action, Action) {
+    match fault {
+        Fault::Kill => (Action::Kill, Action::Start),
+        Fault::Freeze => (Action::Freeze, Action::Thaw),
+        Fault::BalancerRestart => (Action::Stop, Action::Start),
     }
 }
 
@@ -108,41 +67,6 @@ impl Default for FaultConfig {
     }
 }
 
-/// What fault injection answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// N*, and where it comes from.
-    pub n_star: NStar,
-    /// One after the other.
-    pub incidents: Vec<Incident>,
-    /// What is wrong, in plain sentences; none is a pass.
-    pub complaints: Vec<String>,
-    /// What could not be told, and why.
-    pub unknown: Vec<String>,
-    /// Where everything is written down.
-    pub run: PathBuf,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-}
-
-impl Answer {
-    /// The exit code: 0 the limit was met, 1 it was not, 4 nothing shows whether it was.
-    #[must_use]
-    pub const fn exit_code(&self) -> ExitCode {
-        if self.interrupted {
-            ExitCode::Interrupted
-        } else if !self.complaints.is_empty() {
-            ExitCode::No
-        } else if !self.unknown.is_empty() {
-            ExitCode::Undecidable
-        } else {
-            ExitCode::Ok
-        }
-    }
-}
-
 /// Injects `fault` at every load of `world.config.fault.shares`. `n_star` overrides what the ladder of this run found.
 ///
 /// # Errors
@@ -154,11 +78,12 @@ pub async fn run(
     n_star: Option<NStar>,
     fault: Fault,
     watch: &dyn Observer,
-) -> Result<Answer, CaseError> {
+) -> Result<FaultAnswer, CaseError> {
     let n_star = earlier::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
     let victim = victim(world, fault)?;
-    let mut answer = Answer {
+    let mut answer = FaultAnswer {
+        schema: Schema::CURRENT,
         n_star,
         incidents: Vec::new(),
         complaints: Vec::new(),
@@ -170,7 +95,7 @@ pub async fn run(
     for &share in &world.config.fault.shares {
         let step = format!("tc06-{}-{:03.0}", fault.name(), share * 100.0);
         let file = format!("tc06/{step}.json");
-        if let (Some(_), Some(incident)) = (dir.finished(&step), earlier::read(dir, &file)?) {
+        if let (Some(_), Some(incident)) = (dir.finished(&step), earlier::read_file(dir, &file)?) {
             answer.incidents.push(incident);
             continue;
         }
@@ -199,7 +124,7 @@ pub async fn run(
         }
     }
     conclude(&mut answer, world.instances.len());
-    earlier::write(dir, ANSWER, &answer)?;
+    earlier::write(dir, &answer)?;
     Ok(answer)
 }
 
@@ -215,7 +140,7 @@ fn victim(world: &World, fault: Fault) -> Result<String, CaseError> {
             second.ok_or_else(none)?.name.clone()
         }
     };
-    let (begin, end) = fault.actions();
+    let (begin, end) = actions(fault);
     for action in [begin, end] {
         if !world.control.can(&name, action) {
             return Err(CaseError::Control {
@@ -230,7 +155,7 @@ fn victim(world: &World, fault: Fault) -> Result<String, CaseError> {
 
 /// Turns incidents into complaints. With one of k instances gone the others can carry (k-1)/k of what all carried; above
 /// that an overload until the return is arithmetic and no fault of theirs.
-fn conclude(answer: &mut Answer, instances: usize) {
+fn conclude(answer: &mut FaultAnswer, instances: usize) {
     let carry = f64::from(u32::try_from(instances.saturating_sub(1)).unwrap_or(u32::MAX))
         / f64::from(u32::try_from(instances.max(1)).unwrap_or(u32::MAX));
     for incident in &answer.incidents {

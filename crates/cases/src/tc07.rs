@@ -1,27 +1,23 @@
 //! TC-07: topology. The same card cut in other ways: which carries the load best?
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
+use tapedeck_answers::{Candidate, NStar, Predicted, TopologyAnswer};
 use tapedeck_fleet::{Action, Commands, WaitRules, wait_healthy};
-use tapedeck_record::ExitCode;
+use tapedeck_record::Schema;
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{Capacity, CapacityState, TierReport, capacity};
+use tapedeck_slo::{CapacityState, TierReport, capacity};
 use tokio::sync::OnceCell;
 
 use crate::config::InstanceConfig;
 use crate::control::{BALANCER, act};
-use crate::earlier::{self, NStar};
+use crate::earlier;
 use crate::environment;
 use crate::error::{CaseError, ConfigError};
-use crate::foretell::{Foretold, Predicted};
+use crate::foretell::Foretold;
 use crate::point::Point;
 use crate::progress::{Observer, Progress};
 use crate::steps::Steps;
 use crate::world::{World, endpoint};
-
-/// The answer's file in the run directory.
-pub const ANSWER: &str = "tc07.json";
 
 /// `[[topologies]]`: one way to cut the GPUs into instances. The first is the one that the other cases measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,119 +68,58 @@ impl Default for TopologyRules {
     }
 }
 
-/// How one topology did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// Its name.
-    pub name: String,
-    /// How many instances it has.
-    pub instances: u32,
-    /// N* as far as three tiers tell.
-    pub capacity: Capacity,
-    /// Real-time factor p95 at the common load.
-    pub rtf_p95: Option<f64>,
-    /// p95 of each call's longest lag at the common load, seconds.
-    pub lag_p95_s: Option<f64>,
-    /// What is left of the fullest KV pool at the common load (1 - p95), 0..1.
-    pub kv_room: Option<f64>,
-    /// Errored streams at the common load.
-    pub err_streams: u32,
-    /// Its tiers.
-    pub tiers: Vec<TierReport>,
-    /// What had been predicted of it; empty where nothing was.
-    #[serde(default)]
-    pub predicted: Vec<Predicted>,
-}
-
-impl Candidate {
-    fn of(name: &str, instances: usize, tiers: Vec<TierReport>, world: &World) -> Self {
-        let common = tiers.first();
-        let p95 = |spread: fn(&TierReport) -> Option<&tapedeck_slo::Spread>| {
-            common.and_then(spread).map(|s| s.p95.value)
-        };
-        Self {
-            name: name.into(),
-            instances: u32::try_from(instances).unwrap_or(u32::MAX),
-            rtf_p95: p95(|t| t.rtf.as_ref()),
-            lag_p95_s: p95(|t| t.lag_max.as_ref()),
-            kv_room: common.and_then(|t| t.kv_pool_p95).map(|kv| 1.0 - kv),
-            err_streams: common.map_or(0, |t| t.err_streams),
-            capacity: capacity(&tiers, &world.config.slo),
-            tiers,
-            predicted: Vec::new(),
-        }
+/// What became of a topology that was played at these tiers, and how that stands against what had been predicted.
+fn candidate(
+    name: &str,
+    instances: usize,
+    tiers: Vec<TierReport>,
+    predicted: &[Predicted],
+    world: &World,
+) -> Candidate {
+    let common = tiers.first();
+    let p95 = |spread: fn(&TierReport) -> Option<&tapedeck_slo::Spread>| {
+        common.and_then(spread).map(|s| s.p95.value)
+    };
+    let capacity = capacity(&tiers, &world.config.slo);
+    let mut predicted = predicted.to_vec();
+    for one in &mut predicted {
+        one.hold_against(&capacity);
     }
-
-    /// Holds what had been predicted against what was measured.
-    fn with(mut self, predicted: &[Predicted]) -> Self {
-        self.predicted = predicted.to_vec();
-        for one in &mut self.predicted {
-            one.hold_against(&self.capacity);
-        }
-        self
-    }
-
-    /// Why it is better than another, if it is.
-    fn beats(&self, other: &Self, rules: &TopologyRules) -> Option<String> {
-        let n = |c: &Self| c.capacity.n_star.unwrap_or(0);
-        let step = self.instances.max(other.instances);
-        if n(self).abs_diff(n(other)) >= step {
-            return (n(self) > n(other)).then(|| {
-                format!("N* {}; the other's {}", self.capacity.display(), other.capacity.display())
-            });
-        }
-        if let (Some(ours), Some(theirs)) = (self.lag_p95_s, other.lag_p95_s) {
-            let gain_s = theirs - ours;
-            if gain_s.abs() > rules.lag_floor_s && gain_s.abs() > rules.lag_share * theirs.max(ours) {
-                return (gain_s > 0.0)
-                    .then(|| format!("N* is alike, and lag p95 is {ours:.2} s instead of {theirs:.2} s"));
-            }
-        }
-        match (self.kv_room, other.kv_room) {
-            (Some(ours), Some(theirs)) if ours - theirs > rules.kv_room => Some(format!(
-                "N* and lag are alike, and {:.0} % of the KV pool are free instead of {:.0} %",
-                ours * 100.0,
-                theirs * 100.0
-            )),
-            _ => None,
-        }
+    Candidate {
+        name: name.into(),
+        instances: u32::try_from(instances).unwrap_or(u32::MAX),
+        rtf_p95: p95(|t| t.rtf.as_ref()),
+        lag_p95_s: p95(|t| t.lag_max.as_ref()),
+        kv_room: common.and_then(|t| t.kv_pool_p95).map(|kv| 1.0 - kv),
+        err_streams: common.map_or(0, |t| t.err_streams),
+        capacity,
+        tiers,
+        predicted,
     }
 }
 
-/// What the comparison answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// N* of the first topology, and where it comes from.
-    pub n_star: NStar,
-    /// Every topology, in the order of the config.
-    pub candidates: Vec<Candidate>,
-    /// The one to take; empty where nothing could be decided.
-    pub recommended: Option<String>,
-    /// Why, in one plain sentence.
-    pub why: String,
-    /// How good the fit is that the predictions rest on, or why nothing was predicted.
-    #[serde(default)]
-    pub foretold: Vec<String>,
-    /// Whether that is another one than the first.
-    pub better: bool,
-    /// Where everything is written down.
-    pub run: PathBuf,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-}
-
-impl Answer {
-    /// The exit code: 0 the first topology stands, 1 another is better, 4 not decidable.
-    #[must_use]
-    pub const fn exit_code(&self) -> ExitCode {
-        match (self.interrupted, &self.recommended, self.better) {
-            (true, ..) => ExitCode::Interrupted,
-            (_, None, _) => ExitCode::Undecidable,
-            (_, _, true) => ExitCode::No,
-            (_, _, false) => ExitCode::Ok,
+/// Why one topology is better than another, if it is.
+fn better(one: &Candidate, other: &Candidate, rules: &TopologyRules) -> Option<String> {
+    let n = |c: &Candidate| c.capacity.n_star.unwrap_or(0);
+    let step = one.instances.max(other.instances);
+    if n(one).abs_diff(n(other)) >= step {
+        return (n(one) > n(other))
+            .then(|| format!("N* {}; the other's {}", one.capacity.display(), other.capacity.display()));
+    }
+    if let (Some(ours), Some(theirs)) = (one.lag_p95_s, other.lag_p95_s) {
+        let gain_s = theirs - ours;
+        if gain_s.abs() > rules.lag_floor_s && gain_s.abs() > rules.lag_share * theirs.max(ours) {
+            return (gain_s > 0.0)
+                .then(|| format!("N* is alike, and lag p95 is {ours:.2} s instead of {theirs:.2} s"));
         }
+    }
+    match (one.kv_room, other.kv_room) {
+        (Some(ours), Some(theirs)) if ours - theirs > rules.kv_room => Some(format!(
+            "N* and lag are alike, and {:.0} % of the KV pool are free instead of {:.0} %",
+            ours * 100.0,
+            theirs * 100.0
+        )),
+        _ => None,
     }
 }
 
@@ -197,7 +132,7 @@ pub async fn run(
     dir: &mut RunDir,
     n_star: Option<NStar>,
     watch: &dyn Observer,
-) -> Result<Answer, CaseError> {
+) -> Result<TopologyAnswer, CaseError> {
     let n_star = earlier::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
     let topologies = &world.config.topologies;
@@ -229,12 +164,12 @@ pub async fn run(
             break;
         }
         let predicted = foretold.of.get(&topology.name).map_or(&[][..], Vec::as_slice);
-        candidates.push(Candidate::of(&topology.name, there.instances.len(), tiers, world).with(predicted));
+        candidates.push(candidate(&topology.name, there.instances.len(), tiers, predicted, world));
     }
     compared.switch(None).await?;
     let answer = conclude(candidates, n_star, foretold.words, world, dir, interrupted);
     if !interrupted {
-        earlier::write(dir, ANSWER, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -297,13 +232,13 @@ fn conclude(
     world: &World,
     dir: &RunDir,
     interrupted: bool,
-) -> Answer {
+) -> TopologyAnswer {
     let rules = &world.config.topology;
     let undecided = candidates.iter().find(|c| c.capacity.state == CapacityState::Undecided);
     let mut best = candidates.first();
     let mut why = best.map_or_else(String::new, |b| format!("none is better than {}", b.name));
     for other in candidates.iter().skip(1) {
-        if let Some(reason) = best.and_then(|best| other.beats(best, rules)) {
+        if let Some(reason) = best.and_then(|best| better(other, best, rules)) {
             why = format!("{} is better than {}: {reason}", other.name, best.map_or("", |b| b.name.as_str()));
             best = Some(other);
         }
@@ -312,7 +247,8 @@ fn conclude(
         why = format!("nothing can be recommended: the tiers of {} prove nothing", c.name);
         best = None;
     }
-    Answer {
+    TopologyAnswer {
+        schema: Schema::CURRENT,
         n_star,
         recommended: best.map(|b| b.name.clone()).filter(|_| !interrupted),
         better: best.map(|b| &b.name) != candidates.first().map(|c| &c.name) && best.is_some(),

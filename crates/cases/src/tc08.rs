@@ -1,45 +1,16 @@
 //! TC-08: the middle tier once more. Does the same load give the same figures again?
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{Decision, RepeatabilityAnswer};
+use tapedeck_record::Schema;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Repeatability, TierReport, Verdict, repeatability};
 
-use crate::decision::Decision;
 use crate::error::CaseError;
 use crate::point::Point;
 use crate::progress::Observer;
 use crate::steps::Steps;
 use crate::world::World;
 use crate::{earlier, environment};
-
-/// The file that the answer is kept in.
-pub const FILE: &str = "tc08.json";
-
-/// What the repetition answers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Answer {
-    /// Yes: nothing drifted, so draining between tiers is enough.
-    pub decision: Decision,
-    /// The tier that was repeated, streams.
-    pub streams: u32,
-    /// Name of the step that it is held against.
-    pub first_step: String,
-    /// Each figure, first and second time.
-    pub repeatability: Repeatability,
-    /// The tier as it was played first.
-    pub before: TierReport,
-    /// The repetition; empty where it did not come to its end.
-    pub after: Option<TierReport>,
-    /// Whether the engines were the built-in ones.
-    pub simulated: bool,
-    /// Whether the user stopped it before its end.
-    pub interrupted: bool,
-    /// Where everything is written down.
-    #[serde(skip)]
-    pub run: PathBuf,
-}
 
 /// Plays the middle tier of the ladder in `dir` again, exactly as the ladder did; `streams` asks for another tier.
 ///
@@ -50,7 +21,7 @@ pub async fn run(
     dir: &mut RunDir,
     watch: &dyn Observer,
     streams: Option<u32>,
-) -> Result<Answer, CaseError> {
+) -> Result<RepeatabilityAnswer, CaseError> {
     let (first_step, before) = middle(dir, world.config.repeat.middle, streams)?;
     environment::record(world, dir).await?;
     let point = Point {
@@ -68,7 +39,8 @@ pub async fn run(
     let none = || Repeatability { figures: Vec::new(), drift: None };
     let compared =
         after.as_ref().map_or_else(none, |a| repeatability(&before, a, &world.config.repeat.rules));
-    let answer = Answer {
+    let answer = RepeatabilityAnswer {
+        schema: Schema::CURRENT,
         decision: decide(&compared, after.as_ref()),
         streams: before.streams,
         first_step,
@@ -80,7 +52,7 @@ pub async fn run(
         run: dir.path().to_path_buf(),
     };
     if !interrupted {
-        earlier::write(dir, FILE, &answer)?;
+        earlier::write(dir, &answer)?;
     }
     Ok(answer)
 }

@@ -19,6 +19,7 @@ pub mod call;
 pub mod exit;
 pub mod outcome;
 pub mod sample;
+pub mod schema;
 pub mod speech;
 pub mod trace;
 
@@ -26,5 +27,6 @@ pub use call::{CallMeta, CallRecord, WordCounts};
 pub use exit::ExitCode;
 pub use outcome::{Outcome, OutcomeClass, OutcomeDetail};
 pub use sample::{GpuReading, Histogram, Metric, Sample, SampleBody, Scrape};
+pub use schema::Schema;
 pub use speech::{Interval, SpeechMap};
 pub use trace::{Evidence, FinalKind, Message, MessageKind, Texts, Trace};

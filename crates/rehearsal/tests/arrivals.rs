@@ -7,7 +7,8 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use tapedeck_cases::arrivals::{Answer, Asked, Rate, run as arrivals};
+use tapedeck_answers::{ArrivalRate, ArrivalsAnswer};
+use tapedeck_cases::arrivals::{Asked, run as arrivals};
 use tapedeck_cases::config::LoadConfig;
 use tapedeck_cases::{Config, Quiet, Role};
 use tapedeck_erlang::erlang_b;
@@ -53,7 +54,7 @@ fn asked(per_hour: f64, lines: Lines, calls: u32) -> Asked {
     }
 }
 
-fn play(config: Config, asked: &Asked, out: &Path) -> Answer {
+fn play(config: Config, asked: &Asked, out: &Path) -> ArrivalsAnswer {
     let seed = config.run.seed;
     run(async move {
         let (_keep, interrupt) = watch::channel(false);
@@ -66,7 +67,7 @@ fn play(config: Config, asked: &Asked, out: &Path) -> Answer {
     .unwrap()
 }
 
-fn one(config: Config, asked: &Asked) -> Rate {
+fn one(config: Config, asked: &Asked) -> ArrivalRate {
     let out = tempfile::tempdir().unwrap();
     let mut answer = play(config, asked, out.path());
     assert_eq!(answer.rates.len(), 1);

@@ -7,7 +7,8 @@ mod common;
 use std::path::Path;
 
 use common::{fixtures, tenth};
-use tapedeck_cases::campaign::{self, Answer, Part, Plan, Policies, Policy};
+use tapedeck_answers::{CampaignAnswer, Part};
+use tapedeck_cases::campaign::{self, Plan, Policies, Policy};
 use tapedeck_cases::config::TapeConfig;
 use tapedeck_cases::{Config, Observer, Progress, Quiet};
 use tapedeck_record::ExitCode;
@@ -43,7 +44,7 @@ fn info() -> RunInfo {
 }
 
 /// Plays a campaign in `out`, from the beginning or from where it was left.
-fn play(config: Config, policies: Policies, out: &Path, stop_after: Option<&str>) -> Answer {
+fn play(config: Config, policies: Policies, out: &Path, stop_after: Option<&str>) -> CampaignAnswer {
     run(async move {
         let (stop, interrupt) = watch::channel(false);
         let needs = campaign::needs(&config);

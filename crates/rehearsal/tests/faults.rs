@@ -5,8 +5,8 @@
 mod common;
 
 use common::tenth;
-use tapedeck_cases::earlier::NStar;
-use tapedeck_cases::tc06::{self, Answer, Fault};
+use tapedeck_answers::{Fault, FaultAnswer, NStar};
+use tapedeck_cases::tc06;
 use tapedeck_cases::{CaseError, Config, Observer, Progress, Quiet};
 use tapedeck_record::{ExitCode, Outcome};
 use tapedeck_rehearsal::{run, world};
@@ -26,11 +26,11 @@ fn config(seed: u64, shares: &[f64]) -> Config {
     config
 }
 
-fn inject(config: Config, fault: Fault) -> Result<Answer, CaseError> {
+fn inject(config: Config, fault: Fault) -> Result<FaultAnswer, CaseError> {
     at(config, N_STAR, fault)
 }
 
-fn at(config: Config, n_star: u32, fault: Fault) -> Result<Answer, CaseError> {
+fn at(config: Config, n_star: u32, fault: Fault) -> Result<FaultAnswer, CaseError> {
     let out = tempfile::tempdir().unwrap();
     run(async move {
         let (_keep, interrupt) = watch::channel(false);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::tenth;
+use tapedeck_answers::LadderAnswer;
 use tapedeck_cases::{CaseError, Observer, Phase, Progress, World, tc03};
 use tapedeck_fleet::{Action, Control, ControlError, Output};
 use tapedeck_metrics::gpu::{GpuDevice, GpuError, GpuSource};
@@ -98,7 +99,7 @@ impl Observer for Accident {
 }
 
 /// How a ladder went: its answer, and every event as `what: detail`.
-type Went = (Result<tc03::Answer, CaseError>, Vec<String>);
+type Went = (Result<LadderAnswer, CaseError>, Vec<String>);
 
 /// A ladder of 6 and 12 streams in a world that `prepare` has changed, watched by what that gives back.
 fn climb<O: Observer>(prepare: impl FnOnce(&mut World) -> O) -> Went {

@@ -9,9 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{fixtures, tenth};
+use tapedeck_answers::{
+    AnswerFile, Decision, FootprintAnswer, LadderAnswer, Level, LongCallsAnswer, NStar, QualityAnswer,
+    RepeatabilityAnswer, SingleStreamAnswer,
+};
 use tapedeck_cases::config::{LadderContent, Pace};
-use tapedeck_cases::earlier::NStar;
-use tapedeck_cases::{CaseError, Config, Decision, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
+use tapedeck_cases::{CaseError, Config, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
 use tapedeck_rehearsal::{run, world_with};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::{CapacityState, TtftBasis, Verdict};
@@ -62,7 +65,7 @@ fn play<A>(
     .unwrap()
 }
 
-fn single(config: Config) -> tc01::Answer {
+fn single(config: Config) -> SingleStreamAnswer {
     let out = tempfile::tempdir().unwrap();
     play(config, &[], "tc01", out.path(), async |w, d| tc01::run(w, d, &Quiet).await.unwrap())
 }
@@ -107,7 +110,7 @@ fn one_stream_shows_lost_tails_and_mute_sessions() {
     assert!(mute.reasons.iter().any(|r| r.contains("mute")), "{:?}", mute.reasons);
 }
 
-fn footprint(engine: &str) -> tc02::Answer {
+fn footprint(engine: &str) -> FootprintAnswer {
     let mut config = config(engine);
     config.footprint.levels = vec![3, 6, 12];
     config.footprint.steady_s = 90.0;
@@ -136,12 +139,12 @@ fn what_a_stream_costs_is_found_on_the_line() {
 #[test]
 fn a_level_with_preemptions_says_nothing_of_what_streams_want() {
     let answer = footprint("[engine]\nkv_blocks = 40\n");
-    let spoilt = |l: &&tc02::Level| l.preempt_delta.is_some_and(|n| n > 0.0);
+    let spoilt = |l: &&Level| l.preempt_delta.is_some_and(|n| n > 0.0);
     assert!(answer.levels.iter().any(|l| spoilt(&l)), "{:?}", answer.levels);
     assert!(answer.levels.iter().filter(spoilt).all(|l| !l.fit));
 }
 
-fn long_calls(engine: &str, n_star: u32) -> (tc03b::Answer, PathBuf, tempfile::TempDir) {
+fn long_calls(engine: &str, n_star: u32) -> (LongCallsAnswer, PathBuf, tempfile::TempDir) {
     let out = tempfile::tempdir().unwrap();
     let mut config = config(engine);
     config.sizing.session = "vllm-realtime".into();
@@ -162,7 +165,7 @@ fn a_large_pool_holds_long_calls_too() {
     assert!(answer.predicted.iter().all(|p| p.share.unwrap() < 0.1), "{:?}", answer.predicted);
     let rows = fs::read_to_string(run.join("ladder.csv")).unwrap();
     assert!(rows.lines().nth(1).unwrap().starts_with("6,tape-b-tenth,"), "{rows}");
-    let kept = fs::read_to_string(run.join(tc03b::FILE)).unwrap();
+    let kept = fs::read_to_string(run.join(LongCallsAnswer::FILE)).unwrap();
     assert!(kept.contains("\"correction\": 1.0"), "{kept}");
 }
 
@@ -176,7 +179,7 @@ fn a_small_pool_fills_up_with_long_calls_and_the_correction_says_how_far() {
     assert!(answer.predicted.last().unwrap().share.unwrap() > 0.3, "{:?}", answer.predicted);
 }
 
-fn quality(engine: &str) -> tc04::Answer {
+fn quality(engine: &str) -> QualityAnswer {
     let out = tempfile::tempdir().unwrap();
     let mut config = config(engine);
     // The tape is short: played once, half of its calls have no error to show for the load.
@@ -215,7 +218,7 @@ fn words_that_do_not_suffer_raise_none() {
 }
 
 /// A ladder, then its middle tier again in the same run.
-fn repeat(engine: &str) -> (tc08::Answer, tempfile::TempDir) {
+fn repeat(engine: &str) -> (RepeatabilityAnswer, tempfile::TempDir) {
     let out = tempfile::tempdir().unwrap();
     let config = config(engine);
     let ladder =
@@ -323,7 +326,7 @@ fn a_case_that_is_played_again_takes_over_what_is_there() {
 }
 
 /// One tier of a ladder with these options.
-fn ladder(engine: &str, streams: u32, change: impl FnOnce(&mut Config)) -> (tc03::Answer, tempfile::TempDir) {
+fn ladder(engine: &str, streams: u32, change: impl FnOnce(&mut Config)) -> (LadderAnswer, tempfile::TempDir) {
     let mut config = config(engine);
     config.ladder.tiers = vec![streams];
     config.ladder.refine = false;

@@ -10,8 +10,8 @@ mod common;
 use std::path::Path;
 
 use common::tenth;
-use tapedeck_cases::earlier::NStar;
-use tapedeck_cases::tc05::{self, Answer};
+use tapedeck_answers::{NStar, SoakAnswer};
+use tapedeck_cases::tc05;
 use tapedeck_cases::{Config, Quiet};
 use tapedeck_engine_model::{Faults, Params, Vram, VramSeries};
 use tapedeck_record::ExitCode;
@@ -66,14 +66,14 @@ fn one_percent_an_hour_is_found() {
 }
 
 /// Soaks for 24 minutes on the short tape.
-fn soak(mut config: Config, engine: &Params) -> Answer {
+fn soak(mut config: Config, engine: &Params) -> SoakAnswer {
     config.rehearsal.insert("engine".into(), toml::Value::try_from(engine).unwrap());
     config.soak.hours = 0.4;
     let out = tempfile::tempdir().unwrap();
     play(config, out.path())
 }
 
-fn play(config: Config, out: &Path) -> Answer {
+fn play(config: Config, out: &Path) -> SoakAnswer {
     run(async move {
         let (_keep, interrupt) = watch::channel(false);
         let world = world(config, interrupt).unwrap();

@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tapedeck_cases::campaign::Part;
-use tapedeck_cases::{Decision, Observer, Phase, Progress};
+use tapedeck_answers::{Decision, Part};
+use tapedeck_cases::{Observer, Phase, Progress};
 
 use crate::console::{Console, figures, row, span};
 

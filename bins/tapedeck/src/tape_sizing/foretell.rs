@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tapedeck_cases::foretell::{Foretell, Foretold, Predicted};
+use tapedeck_answers::Predicted;
+use tapedeck_cases::foretell::{Foretell, Foretold};
 use tapedeck_sizing::Topology;
 use tapedeck_sizing::whatif::{Scenario, fit, pool_tokens, predict};
 

@@ -4,114 +4,11 @@
 //! from batches of time (Student's t over the batches) and with Wilson's for independent callers; the wider one
 //! counts.
 
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{ArrivalFigures, Compared, Growth, Little, Measured};
 use tapedeck_erlang::{erlang_b, erlang_c};
 use tapedeck_load::arrivals::{Caller, Fate, Law, Lengths, Lines};
 use tapedeck_stats::normal::normal_quantile;
 use tapedeck_stats::{Moments, Trend, percentile, rising_trend};
-
-/// A measured figure with its two-sided 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The estimate.
-    pub value: f64,
-    /// Lower bound; empty where there were too few batches.
-    pub low: Option<f64>,
-    /// Upper bound.
-    pub high: Option<f64>,
-    /// Callers behind it.
-    pub n: u64,
-}
-
-impl Measured {
-    /// Whether the interval holds a value; empty where there is no interval.
-    #[must_use]
-    pub fn holds(&self, value: f64) -> Option<bool> {
-        Some(self.low? <= value && value <= self.high?)
-    }
-}
-
-/// A measured figure beside the theory's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
-    /// As it was measured.
-    pub measured: Measured,
-    /// As Erlang has it; empty where the formula has no answer.
-    pub theory: Option<f64>,
-    /// Whether the theory lies within the measurement's interval; empty where the theory is a guide only.
-    pub agrees: Option<bool>,
-}
-
-/// Little's law: calls in the system = calls that enter a second x seconds that each stays.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Little {
-    /// Mean number of callers in the system (served or waiting) over the window, by the clock.
-    pub in_system: f64,
-    /// The other side of the equation, from the callers that arrived in the window.
-    pub rate_times_stay: f64,
-    /// The second over the first: near 1 where the window is long against a call and the system steady.
-    pub ratio: f64,
-}
-
-/// Whether the number in the system kept growing.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Growth {
-    /// Growth over the window, callers.
-    pub rise: f64,
-    /// One-sided p-value of a block permutation test.
-    pub p: f64,
-    /// Blocks it compares.
-    pub blocks: u32,
-    /// Whether it counts: p at most 1 % and a rise of at least a caller and a tenth of the mean.
-    pub unstable: bool,
-}
-
-/// Everything about one rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// Law of arrival.
-    pub law: String,
-    /// Rate that was planned, calls an hour.
-    pub per_hour: f64,
-    /// Lines; empty where the server's own number is not known.
-    pub lines: Option<u32>,
-    /// What becomes of a caller who finds them all busy: `lost`, `waits`, or `server` (refused by it).
-    pub when_busy: String,
-    /// Callers that count.
-    pub callers: u64,
-    /// Callers that were taken.
-    pub carried: u64,
-    /// Callers that were blocked, by us or by the server.
-    pub blocked: u64,
-    /// Callers that were cut before their fate was known.
-    pub cut: u64,
-    /// Mean time for which a call keeps a line busy, seconds.
-    pub mean_hold_s: f64,
-    /// Its coefficient of variation: 1 where call lengths are exponential.
-    pub cv_hold: Option<f64>,
-    /// Offered traffic: planned rate x mean holding time, Erlang.
-    pub offered_erl: f64,
-    /// Mean number of busy lines.
-    pub carried_erl: f64,
-    /// Share of callers blocked, beside Erlang B; empty where callers wait.
-    pub blocking: Option<Compared>,
-    /// Share of callers that waited, beside Erlang C; empty where callers do not wait.
-    pub waiting: Option<Compared>,
-    /// Mean wait of all callers, seconds, beside Erlang C.
-    pub mean_wait_s: Option<Compared>,
-    /// 95th percentile of the wait of all callers, seconds.
-    pub wait_p95_s: Option<f64>,
-    /// The mean wait of Erlang C times `(1 + CV^2) / 2`: a guide for lengths that are not exponential, seconds.
-    pub mean_wait_guide_s: Option<f64>,
-    /// What keeps the theory from applying as it stands.
-    pub caveats: Vec<String>,
-    /// Little's law; empty where nobody was carried.
-    pub little: Option<Little>,
-    /// Growth of the number in the system; empty where the window is too short to tell.
-    pub growth: Option<Growth>,
-    /// How late we placed callers, 99th percentile, milliseconds: our own doing. Empty in a rehearsal.
-    pub late_p99_ms: Option<f64>,
-}
 
 /// What is known of a rate beforehand.
 #[derive(Debug, Clone)]
@@ -141,7 +38,7 @@ const FEWEST_BATCHES: usize = 5;
 
 /// Works out the figures of one rate from its callers.
 #[must_use]
-pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> Figures {
+pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
     let counted: Vec<&Caller> = callers.iter().filter(|c| c.counted).collect();
     let of = |fate: Fate| counted.iter().filter(move |c| c.fate == fate).count() as u64;
     let (carried, cut) = (of(Fate::Carried), of(Fate::Cut));
@@ -216,7 +113,7 @@ pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> Figures {
     }
     let late: Vec<f64> =
         counted.iter().map(|c| seconds(c.arrived_ns.saturating_sub(c.planned_ns)) * 1e3).collect();
-    Figures {
+    ArrivalFigures {
         law: setting.law.name().into(),
         per_hour,
         lines,

@@ -78,7 +78,7 @@ impl Plan {
         n_star: Option<u32>,
     ) -> Self {
         let guess = || config.ladder.tiers.get(config.ladder.tiers.len() / 2).copied().unwrap_or(30);
-        let known = crate::earlier::NStar { streams: n_star.unwrap_or_else(guess), source: String::new() };
+        let known = tapedeck_answers::NStar { streams: n_star.unwrap_or_else(guess), source: String::new() };
         let tape_a = length(Role::A).unwrap_or(Length { tape_s: 480.0, longest_s: 180.0, calls: 9 });
         let step = |streams: u32, tape: Length, loops: u32| {
             let load = &config.load;

@@ -2,64 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{ErrorRate, Rise};
 use tapedeck_record::{CallRecord, OutcomeClass, WordCounts};
 use tapedeck_wer::{Counts, Resampling, paired_difference};
 
-use crate::tc01::Rate;
-
-/// Error rates of the labelled calls that succeeded. Words: Han characters with English words; finals + tail.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rates {
-    /// Word error rate.
-    pub wer: Option<Rate>,
-    /// Word error rate of the finals alone.
-    pub wer_finals: Option<Rate>,
-    /// Character error rate.
-    pub cer: Option<Rate>,
-}
-
-/// A difference of two pooled rates, call by call.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rise {
-    /// The difference, percentage points.
-    pub points: f64,
-    /// Lower bound of its interval: bootstrap by call, the same calls drawn on both sides.
-    pub low: f64,
-    /// Upper bound.
-    pub high: f64,
-    /// Calls on both sides.
-    pub calls: u64,
-}
-
-/// What a rise comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Finding {
-    /// Not beyond the limit.
-    Clean,
-    /// Beyond the limit, but the interval reaches down to no rise at all: too few words to tell.
-    Open,
-    /// Beyond the limit, and a rise for certain.
-    Alarm,
-}
-
-impl Rise {
-    /// What it comes to with this limit, percentage points. The estimate decides whether the limit is passed, as with
-    /// every other limit; that there is a rise at all has to be certain, or an engine's own noise would raise alarms.
-    #[must_use]
-    pub fn finding(&self, limit_points: f64) -> Finding {
-        match self.points > limit_points + 1e-9 {
-            false => Finding::Clean,
-            true if self.low > 0.0 => Finding::Alarm,
-            true => Finding::Open,
-        }
-    }
-}
+use crate::tc01::pooled_rate;
 
 /// Error counts of the labelled calls of a step, by their index on the tape.
 ///
 /// ```
-/// use tapedeck_cases::tc04::{Heard, Rise};
+/// use tapedeck_answers::Rise;
+/// use tapedeck_cases::tc04::Heard;
 /// use tapedeck_record::WordCounts;
 /// use tapedeck_wer::Resampling;
 ///
@@ -101,10 +54,10 @@ impl Heard {
     }
 
     /// The pooled rate of all repetitions that were heard.
-    pub(super) fn rate(&self) -> Option<Rate> {
+    pub(super) fn rate(&self) -> Option<ErrorRate> {
         let pooled: Counts = self.calls.values().map(|(counts, _)| *counts).sum();
         let calls = self.calls.values().map(|(_, n)| n).sum();
-        Rate::pooled(pooled, calls)
+        pooled_rate(pooled, calls)
     }
 
     /// Repetitions that failed, of all calls.
@@ -207,14 +160,5 @@ mod tests {
         let with = Heard::rise_with_lost(&alone, &loaded, HOW).unwrap();
         assert!((with.points - 100.0 / 3.0).abs() < 1e-9, "{with:?}");
         assert_eq!(loaded.lost_calls(), 1);
-    }
-
-    #[test]
-    fn a_rise_that_may_be_none_is_left_open() {
-        let rise = |points, low| Rise { points, low, high: points + 1.0, calls: 8 };
-        assert_eq!(rise(0.9, 0.5).finding(1.0), Finding::Clean);
-        assert_eq!(rise(1.0, 0.5).finding(1.0), Finding::Clean);
-        assert_eq!(rise(1.4, 0.2).finding(1.0), Finding::Alarm);
-        assert_eq!(rise(1.4, -0.2).finding(1.0), Finding::Open);
     }
 }

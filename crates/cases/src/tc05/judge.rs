@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use tapedeck_answers::{Drift, Liveness, Memory, Soak};
 use tapedeck_record::{CallRecord, GpuReading, Metric, Sample, SampleBody};
-use tapedeck_slo::{Leak, LeakRules, LeakVerdict, Limits, Period, TierReport, leak, periods};
+use tapedeck_slo::{LeakRules, LeakVerdict, Limits, Period, TierReport, leak, periods};
 use tapedeck_stats::theil_sen;
 
 use crate::world::World;
@@ -22,66 +22,6 @@ const HOST_BYTES: u64 = 16 << 30;
 
 /// `(seconds, bytes)` of one memory.
 type Readings = Vec<(f64, f64)>;
-
-/// What a soak showed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Soak {
-    /// Each memory that could be read.
-    pub memory: Vec<Memory>,
-    /// Errors and latencies over time.
-    pub periods: Vec<Period>,
-    /// Whether first texts come later and later.
-    pub drift: Drift,
-    /// Whether everything lived.
-    pub liveness: Liveness,
-    /// The same load judged as a tier.
-    pub tier: TierReport,
-    /// What is wrong, in plain sentences; none is a pass.
-    pub complaints: Vec<String>,
-    /// What could not be told, and why.
-    pub unknown: Vec<String>,
-}
-
-/// One memory over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Memory {
-    /// `vram` of a GPU, `host rss` of an instance's process where its page tells, or `rss` of our own client.
-    pub what: String,
-    /// Which: a GPU's uuid, an instance, or `client`.
-    pub of: String,
-    /// What there is in all, bytes.
-    pub total_bytes: u64,
-    /// The verdict with its figures.
-    pub leak: Leak,
-}
-
-/// Whether first-text p95 rises from period to period.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Drift {
-    /// Robust slope of the periods' p95, seconds per hour.
-    pub per_h_s: Option<f64>,
-    /// Lower bound of its interval.
-    pub low_per_h_s: Option<f64>,
-    /// Upper bound of its interval.
-    pub high_per_h_s: Option<f64>,
-    /// Rise over the whole soak, seconds.
-    pub rise_s: Option<f64>,
-    /// A smaller rise is no drift, however certain, seconds.
-    pub floor_s: f64,
-    /// The verdict; empty with too few periods.
-    pub drifts: Option<bool>,
-}
-
-/// Whether every instance answered all along.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Liveness {
-    /// Longest time without a page that could be read, seconds, by instance; empty where there are no pages to read.
-    pub longest_silence_s: BTreeMap<String, f64>,
-    /// Restarts seen in the counters, by instance.
-    pub restarts: BTreeMap<String, u32>,
-    /// Counted calls that ended well / counted calls.
-    pub clean_share: f64,
-}
 
 /// Judges a soak.
 #[must_use]

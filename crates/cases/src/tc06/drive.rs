@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tapedeck_answers::{Fault, Incident, Timeline};
 use tapedeck_fleet::{Action, DrainRules, Instance, drain};
 use tapedeck_load::{Control, Played, Site};
 use tapedeck_record::Sample;
@@ -14,8 +15,8 @@ use tapedeck_slo::Bounds;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use super::Fault;
-use super::judge::{Incident, Seen, Timeline, judge};
+use super::actions;
+use super::judge::{Seen, judge};
 use crate::control::{BALANCER, act, until_well};
 use crate::earlier;
 use crate::error::CaseError;
@@ -137,7 +138,7 @@ pub(super) async fn play(
         judge((scene.streams, balanced), scene.share, timeline, &seen, &seen_pinned, rules)
     });
     if let Some(incident) = &incident {
-        earlier::write(dir, scene.file, incident)?;
+        earlier::write_file(dir, scene.file, incident)?;
     }
     dir.commit(tally.writer, report.clone(), incident.is_none())?;
     if incident.is_some() {
@@ -268,7 +269,7 @@ async fn tell(
     watch: &dyn Observer,
 ) -> Result<Option<Timeline>, CaseError> {
     let (load, config) = (&world.config.load, &world.config.fault);
-    let (begin, end) = scene.fault.actions();
+    let (begin, end) = actions(scene.fault);
     let steady_s = load.ramp_s * f64::from(scene.streams) + load.warm_up_s + config.steady_s;
     if !pause(world, steady_s).await {
         return Ok(None);

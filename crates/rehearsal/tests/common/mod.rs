@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tapedeck_answers::LadderAnswer;
 use tapedeck_cases::config::{LadderConfig, LoadConfig};
 use tapedeck_cases::{Config, Quiet, tc03};
 use tapedeck_rehearsal::{run, world};
@@ -30,7 +31,7 @@ pub(crate) fn tenth(seed: u64, tiers: &[u32]) -> Config {
 }
 
 /// Climbs the ladder in a run directory of its own under `out`.
-pub(crate) fn climb(config: Config, out: &Path) -> tc03::Answer {
+pub(crate) fn climb(config: Config, out: &Path) -> LadderAnswer {
     let seed = config.run.seed;
     run(async move {
         let (_keep, interrupt) = watch::channel(false);

@@ -1,8 +1,7 @@
 //! Faults that cases are played against, call by call, with the faulty engine and with a healthy one.
 
-use tapedeck_cases::earlier::NStar;
-use tapedeck_cases::tc06::Fault;
-use tapedeck_cases::{CaseError, Config, Decision, Quiet, Role, World, tc03, tc04, tc05, tc06, tc08};
+use tapedeck_answers::{Decision, Fault, NStar, Soak};
+use tapedeck_cases::{CaseError, Config, Quiet, Role, World, tc03, tc04, tc05, tc06, tc08};
 use tapedeck_engine_model::{Degradation, Faults, Outage, Params, SlowBatch, StepCost};
 use tapedeck_record::{ExitCode, Outcome};
 use tapedeck_rehearsal::{run, world_with};
@@ -148,7 +147,7 @@ pub(crate) fn drift(seed: u64, faulty: bool) -> bool {
 }
 
 /// Four hours of three streams.
-fn soak(seed: u64, engine: Params) -> tc05::Soak {
+fn soak(seed: u64, engine: Params) -> Soak {
     let mut config = with(tenth(seed, &[3]), engine);
     // Fewer pages to read; the memory under them wobbles by the second all the same.
     config.load.sample_s = 5.0;

@@ -1,6 +1,7 @@
 //! Faults in series that no audio has to be played for: hundreds of runs each, on seeds that nothing was tuned on.
 
-use tapedeck_cases::tc04::{Finding, Heard};
+use tapedeck_answers::RiseFinding;
+use tapedeck_cases::tc04::Heard;
 use tapedeck_engine_model::{Params, Vram, VramSeries};
 use tapedeck_record::WordCounts;
 use tapedeck_slo::{LeakRules, LeakVerdict, leak};
@@ -60,5 +61,5 @@ pub(crate) fn words(seed: u64, faulty: bool) -> bool {
     let alone = heard(&mut draws, 18, 0.03);
     let loaded = heard(&mut draws, 15, if faulty { 0.045 } else { 0.03 });
     let how = Resampling { seed, ..Resampling::default() };
-    Heard::rise(&alone, &loaded, how).is_some_and(|rise| rise.finding(1.0) == Finding::Alarm)
+    Heard::rise(&alone, &loaded, how).is_some_and(|rise| rise.finding(1.0) == RiseFinding::Alarm)
 }

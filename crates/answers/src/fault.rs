@@ -1,0 +1,258 @@
+//! What fault injection answers (TC-06).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tapedeck_record::{ExitCode, Outcome, Schema};
+use tapedeck_slo::Recovery;
+
+use crate::n_star::NStar;
+
+/// What fault injection answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultAnswer {
+    /// Version of the file.
+    #[serde(default = "Schema::first")]
+    pub schema: Schema,
+    /// N*, and where it comes from.
+    pub n_star: NStar,
+    /// One after the other.
+    pub incidents: Vec<Incident>,
+    /// What is wrong, in plain sentences; none is a pass.
+    pub complaints: Vec<String>,
+    /// What could not be told, and why.
+    pub unknown: Vec<String>,
+    /// Where everything is written down.
+    pub run: PathBuf,
+    /// Whether the engines were the built-in ones.
+    pub simulated: bool,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
+}
+
+impl FaultAnswer {
+    /// The exit code: 0 the limit was met, 1 it was not, 4 nothing shows whether it was.
+    #[must_use]
+    pub const fn exit_code(&self) -> ExitCode {
+        if self.interrupted {
+            ExitCode::Interrupted
+        } else if !self.complaints.is_empty() {
+            ExitCode::No
+        } else if !self.unknown.is_empty() {
+            ExitCode::Undecidable
+        } else {
+            ExitCode::Ok
+        }
+    }
+}
+
+/// What is done to an instance, or to the balancer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The process is killed, later started.
+    #[default]
+    Kill,
+    /// The process is stopped where it is (SIGSTOP), later goes on.
+    Freeze,
+    /// The balancer is stopped and started at once.
+    BalancerRestart,
+}
+
+impl Fault {
+    /// Its word in file names.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Freeze => "freeze",
+            Self::BalancerRestart => "balancer",
+        }
+    }
+
+    /// What was done, as the begin of a sentence.
+    #[must_use]
+    pub const fn done(self) -> &'static str {
+        match self {
+            Self::Kill => "killed",
+            Self::Freeze => "froze",
+            Self::BalancerRestart => "restarted",
+        }
+    }
+}
+
+/// When what was done, seconds on the run's clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// What was done.
+    pub fault: Fault,
+    /// To which instance (or the balancer).
+    pub instance: String,
+    /// When the fault command was given.
+    pub fault_s: f64,
+    /// When the command was given that ends it; empty where none could be given.
+    pub start_s: Option<f64>,
+    /// When the instance was well again.
+    pub well_s: Option<f64>,
+    /// When watching ended.
+    pub until_s: f64,
+}
+
+/// Calls and what became of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Toll {
+    /// Calls.
+    pub calls: u64,
+    /// Those that errored, by outcome.
+    pub errors: BTreeMap<Outcome, u64>,
+}
+
+impl Toll {
+    /// Errored calls.
+    #[must_use]
+    pub fn broken(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+/// What the stream that is pinned to one instance lived through.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pinned {
+    /// The instance.
+    pub instance: String,
+    /// Its calls before the fault.
+    pub before: Toll,
+    /// Its calls from the fault on.
+    pub after: Toll,
+    /// p95 of the lag before the fault, seconds.
+    pub lag_before_p95_s: Option<f64>,
+    /// p95 of the lag from the fault until it was ended, seconds; empty where nothing was owed or answered.
+    pub lag_during_p95_s: Option<f64>,
+    /// When, after the fault, a call on it went well again, seconds from the fault.
+    pub served_again_s: Option<f64>,
+}
+
+/// What a fault did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Streams that were played in all.
+    pub streams: u32,
+    /// Those of them that went through the balancer; the others are pinned, one to each instance.
+    pub streams_balanced: u32,
+    /// That load / N*.
+    pub share: f64,
+    /// When what was done.
+    pub timeline: Timeline,
+    /// Calls that were open on the instance when the fault came.
+    pub in_flight: Toll,
+    /// Calls that were open elsewhere.
+    pub in_flight_elsewhere: Toll,
+    /// Calls that began between the fault and the instance's return.
+    pub new_calls: Toll,
+    /// Seconds from the fault to the begin of the last new call that was lost (or still went to the instance); 0 where
+    /// none was lost; empty where calls were lost right up to the return, so that nobody can say.
+    pub ejected_s: Option<f64>,
+    /// Calls that began after the return.
+    pub calls_after_return: Toll,
+    /// Seconds from the start command to the begin of the first call that the instance served through the balancer.
+    pub rejoined_s: Option<f64>,
+    /// Lag in steps from the fault on, and when it was good again.
+    pub recovery: Recovery,
+    /// The same, as if watching had ended when the fault was ended: what the survivors managed by themselves.
+    pub alone: Recovery,
+    /// Seconds from the fault until lag was within its limit for good, as far as was watched, with its return; empty where
+    /// it was not.
+    pub back_s: Option<f64>,
+    /// The same until the fault was ended.
+    pub alone_back_s: Option<f64>,
+    /// Whether that was soon enough; empty where nothing shows it.
+    pub alone_in_time: Option<bool>,
+    /// Whether a client that wants every call to come through has to try again.
+    pub retries_needed: bool,
+    /// One stream straight to each instance.
+    pub pinned: Vec<Pinned>,
+}
+
+impl Incident {
+    /// Whether the survivors kept up soon enough without the instance; empty where nothing shows it.
+    #[must_use]
+    pub const fn recovered(&self) -> Option<bool> {
+        self.alone_in_time
+    }
+
+    /// What happened, in plain sentences.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let Timeline { fault, instance, start_s, well_s, fault_s, .. } = &self.timeline;
+        let mut said =
+            vec![format!("{} {instance} at {} streams ({:.2} N*)", fault.done(), self.streams, self.share)];
+        said.push(format!(
+            "{} of {} calls in flight on it broke{}",
+            self.in_flight.broken(),
+            self.in_flight.calls,
+            listed(&self.in_flight)
+        ));
+        if self.in_flight_elsewhere.broken() > 0 {
+            said.push(format!(
+                "{} of {} calls in flight elsewhere broke as well{}",
+                self.in_flight_elsewhere.broken(),
+                self.in_flight_elsewhere.calls,
+                listed(&self.in_flight_elsewhere)
+            ));
+        }
+        said.push(match self.ejected_s {
+            Some(s) if s <= 0.0 => "the balancer lost no new call".into(),
+            Some(s) => format!("the balancer lost its last new call {s:.1} s after the fault"),
+            None => "the balancer lost new calls for as long as the fault lasted".into(),
+        });
+        said.push(format!(
+            "{} of {} new calls failed{}",
+            self.new_calls.broken(),
+            self.new_calls.calls,
+            listed(&self.new_calls)
+        ));
+        said.push(overload(&self.alone, self.alone_back_s, "without it"));
+        if start_s.is_some() {
+            said.push(overload(&self.recovery, self.back_s, "with its return"));
+        }
+        said.push(match (start_s, well_s, self.rejoined_s) {
+            (None, ..) => "it was not brought back".into(),
+            (Some(_), None, _) => "it was told to come back and did not become well".into(),
+            (Some(start), Some(well), Some(rejoined)) => format!(
+                "told to come back {:.0} s after the fault, it was well {:.1} s later and served its first call {rejoined:.1} s later",
+                start - fault_s,
+                well - start
+            ),
+            (Some(_), Some(_), None) => "it came back well, but the balancer gave it no call".into(),
+        });
+        said.push(if self.retries_needed {
+            "clients have to retry: calls were lost".into()
+        } else {
+            "no client had to retry".into()
+        });
+        said
+    }
+}
+
+/// Whether anything shows how far answers lagged.
+#[must_use]
+pub fn known(recovery: &Recovery) -> bool {
+    recovery.steps.iter().any(|s| s.lag_p95_s.is_some())
+}
+
+fn listed(toll: &Toll) -> String {
+    let errors: Vec<String> = toll.errors.iter().map(|(o, n)| format!("{n} {}", o.name())).collect();
+    if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) }
+}
+
+fn overload(recovery: &Recovery, back_s: Option<f64>, when: &str) -> String {
+    match (recovery.overloaded, back_s) {
+        (false, Some(_)) => format!("{when}, lag stayed within its limit"),
+        (true, Some(s)) => format!("{when}, lag was back within its limit {s:.0} s after the fault"),
+        (_, None) if !known(recovery) => {
+            format!("{when}, nothing shows how far answers lagged")
+        }
+        (_, None) => format!("{when}, lag did not come back within its limit"),
+    }
+}
