@@ -453,7 +453,7 @@ fn why(report: &TierReport) -> String {
     let broken: Vec<String> = report.limits.iter().filter(|l| l.verdict.failed()).map(broke).collect();
     match broken.is_empty() {
         true if report.verdict == Verdict::Pass => String::new(),
-        true => report.reasons.first().cloned().unwrap_or_default(),
+        true => report.reasons.first().map(ToString::to_string).unwrap_or_default(),
         false => broken.join(", "),
     }
 }

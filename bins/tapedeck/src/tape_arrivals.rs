@@ -364,7 +364,8 @@ fn told(rate: &ArrivalRate) -> Vec<String> {
             "of placing calls: planned against actual",
         ));
     }
-    out.push(row("verdict", rate.verdict.name().into(), rate.reasons.first().map_or("", String::as_str)));
+    let why = rate.reasons.first().map(ToString::to_string).unwrap_or_default();
+    out.push(row("verdict", rate.verdict.name().into(), &why));
     out.extend(f.caveats.iter().map(|caveat| format!("note: {caveat}")));
     out
 }

@@ -3,6 +3,7 @@
 use clap::Parser;
 use tapedeck_answers::{Soak, SoakAnswer};
 use tapedeck_cases::tc05;
+use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -76,7 +77,7 @@ pub fn summary(answer: &SoakAnswer) -> Vec<String> {
 fn told(soak: &Soak) -> Vec<String> {
     let mut lines = Vec::new();
     for memory in &soak.memory {
-        let sentence = memory.leak.sentence();
+        let sentence = memory.leak.text().en;
         lines.push(format!("Memory ({} {}): {sentence}", memory.what, memory.of));
     }
     lines.push("   from     calls  errors  TTFT p95    RTF p95  final p95".into());

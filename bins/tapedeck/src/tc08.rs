@@ -3,6 +3,7 @@
 use clap::Parser;
 use tapedeck_answers::RepeatabilityAnswer;
 use tapedeck_cases::tc08;
+use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
@@ -79,7 +80,7 @@ pub fn summary(answer: &RepeatabilityAnswer) -> Vec<String> {
         answer.before.calls_counted,
         calls(answer.after.as_ref().map(|a| a.calls_counted))
     ));
-    lines.push(answer.repeatability.sentence());
+    lines.push(answer.repeatability.text().en);
     lines.extend(last_lines(answer.decision, answer.simulated, answer.interrupted, &answer.run));
     lines
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{ExitCode, Schema};
-use tapedeck_slo::Verdict;
+use tapedeck_slo::{Reason, Verdict};
 
 /// What the rates answer together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct ArrivalRate {
     /// What the limits make of the calls that were taken.
     pub verdict: Verdict,
     /// Why.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// Calls an hour that ended.
     pub throughput_per_h: Option<f64>,
     /// Calls an hour that met every limit.

@@ -21,7 +21,7 @@ use tapedeck_load::{Control, Deck, Played, shortened};
 use tapedeck_record::{CallMeta, CallRecord, Interval, Outcome, OutcomeClass, Sample, Schema, SpeechMap};
 use tapedeck_rundir::{RunDir, StepWriter};
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{Bounds, TierEvidence, TierReport, judge};
+use tapedeck_slo::{Bounds, CutShort, TierEvidence, TierReport, judge};
 use tokio::sync::{mpsc, watch};
 
 use crate::earlier;
@@ -312,7 +312,7 @@ async fn one(
         simulated: world.simulated,
         paused: world.paused,
         open_arrivals: true,
-        cut_short: interrupted.then_some("interrupted"),
+        cut_short: interrupted.then_some(CutShort::Interrupted),
         seed: world.config.run.seed,
         ..TierEvidence::new(expected, &tape, &kept.calls, bounds)
     };

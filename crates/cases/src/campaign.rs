@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_answers::{
     AnswerFile, CampaignAnswer, Decision, Fault, NStar, Part, PartDone, Rerun, TopologyAnswer,
 };
+use tapedeck_l10n::Localize;
 use tapedeck_record::{ExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Capacity;
@@ -188,7 +189,7 @@ impl Campaign<'_> {
             }
             Part::Tc08 => {
                 let a = tc08::run(world, dir, watch, None).await?;
-                (a.decision, a.repeatability.sentence(), a.interrupted)
+                (a.decision, a.repeatability.text().en, a.interrupted)
             }
             Part::Tc04 => {
                 let a = tc04::run(world, dir, watch, n_star).await?;

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_fleet::{
-    Action, Commands, Control, ControlError, Instance, Output, ShellControl, WaitRules, last_words,
+    Action, Commands, Control, ControlError, Instance, Output, ShellControl, WaitRules, crash_cause,
     wait_healthy,
 };
+use tapedeck_record::CrashCause;
 use tapedeck_rundir::RunDir;
 
 use crate::config::{Config, InstanceConfig};
@@ -210,14 +211,14 @@ pub(crate) async fn post_mortem(
     dir: &mut RunDir,
     step: &str,
     instance: &str,
-) -> Result<Option<String>, CaseError> {
+) -> Result<Option<CrashCause>, CaseError> {
     if !world.control.can(instance, Action::Log) {
         return Ok(None);
     }
     let Ok(Output { stdout, stderr }) = act(world, dir, step, instance, Action::Log).await? else {
         return Ok(None);
     };
-    Ok(last_words(&format!("{stdout}\n{stderr}")).map(|words| words.sentence()))
+    Ok(crash_cause(&format!("{stdout}\n{stderr}")))
 }
 
 fn names(instances: &[Instance]) -> String {

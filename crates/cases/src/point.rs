@@ -11,11 +11,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tapedeck_fleet::{Drain, DrainRules, Health, WaitRules, drain, health, wait_healthy};
+use tapedeck_l10n::{Localize, LocalizedText};
 use tapedeck_load::{Cast, Control, Plan, Played, Summary as LoadSummary, Timeouts};
 use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler};
-use tapedeck_record::Sample;
+use tapedeck_record::{DrainReason, Sample};
 use tapedeck_rundir::{Event, RunDir};
-use tapedeck_slo::{Alert, Bounds, TierReport};
+use tapedeck_slo::{Alert, Bounds, CutShort, TierReport};
 use tapedeck_transport::GetLimits;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -98,7 +99,7 @@ pub enum Ending {
     /// The user stopped it; what was measured is written down and marked partial.
     Interrupted,
     /// An instance went down; what was measured is written down and marked partial.
-    InstanceDown(String),
+    InstanceDown(CutShort),
 }
 
 /// Plays one load point and writes it down.
@@ -159,7 +160,7 @@ pub async fn play(
     let down = tally.down.take();
     let partial = tally.interrupted || down.is_some();
     if let Some(why) = &cut {
-        note(world, dir, step, "cut_short", Some(why))?;
+        note(world, dir, step, "cut_short", Some(&why.to_string()))?;
     }
     if let Some(drain) = &drained {
         let what = match drain.drained {
@@ -167,7 +168,7 @@ pub async fn play(
             Some(false) => "not_drained",
             None => "drain_unknown",
         };
-        note(world, dir, step, what, Some(&format!("{:.1} s {}", drain.seconds, drain.why)))?;
+        note(world, dir, step, what, Some(&format!("{:.1} s {}", drain.seconds, LocalizedText::list(&drain.why).en)))?;
     }
     dir.commit(tally.writer, report.clone(), partial)?;
     environment::measured(world, dir, step, &report)?;
@@ -376,18 +377,17 @@ async fn run_load(
                     tally.abort.get_or_insert(abort);
                     control.cut();
                 }
-                Alert::StopClimbing { why } => note(world, dir, &point.step, "red_line", Some(&why))?,
+                Alert::StopClimbing { why } => note(world, dir, &point.step, "red_line", Some(&why.text().en))?,
                 Alert::PauseForHeat { gpu, celsius } => {
                     note(world, dir, &point.step, "gpu_hot", Some(&format!("{gpu}: {celsius} C")))?;
                 }
                 Alert::Resume { gpu } => note(world, dir, &point.step, "gpu_cool", Some(&gpu))?,
                 Alert::Silent { instance } => {
-                    if let Some(mut why) = why_down(world, &instance).await {
-                        if let Some(cause) = post_mortem(world, dir, &point.step, &instance).await? {
-                            why = format!("{why}; {cause}");
-                        }
-                        note(world, dir, &point.step, "instance_down", Some(&why))?;
-                        tally.down.get_or_insert(why);
+                    if let Some(why) = why_down(world, &instance).await {
+                        let cause = post_mortem(world, dir, &point.step, &instance).await?;
+                        let down = CutShort::InstanceDown { instance, why, cause };
+                        note(world, dir, &point.step, "instance_down", Some(&down.to_string()))?;
+                        tally.down.get_or_insert(down);
                         control.cut();
                     }
                 }
@@ -404,7 +404,7 @@ async fn run_load(
 async fn why_down(world: &World, name: &str) -> Option<String> {
     let instance = world.instances.iter().find(|i| i.name == name)?;
     match health(&*world.connector, instance, GetLimits::default()).await {
-        Health::Down { why } => Some(format!("{name}: {why}")),
+        Health::Down { why } => Some(why),
         Health::Up | Health::Unknown => None,
     }
 }
@@ -418,7 +418,7 @@ async fn wait_drained(world: &World, tally: &Tally<'_>, vram: &BTreeMap<String, 
     while drained.drained == Some(true) {
         let Some(held) = held(world, vram).await else { break };
         if drained.seconds >= rules.timeout.as_secs_f64() {
-            (drained.drained, drained.why) = (Some(false), held);
+            (drained.drained, drained.why) = (Some(false), vec![held]);
             break;
         }
         sleep(rules.interval).await;
@@ -428,14 +428,14 @@ async fn wait_drained(world: &World, tally: &Tally<'_>, vram: &BTreeMap<String, 
 }
 
 /// Which GPU holds more memory than without streams, by more than is let pass; nothing where none does or none is known.
-async fn held(world: &World, vram: &BTreeMap<String, u64>) -> Option<String> {
+async fn held(world: &World, vram: &BTreeMap<String, u64>) -> Option<DrainReason> {
     if vram.is_empty() {
         return None;
     }
     let tolerance = world.config.slo.live.vram_over_baseline_bytes;
     let now = gpu_memory(world).await;
     now.into_iter().find_map(|(gpu, used)| {
-        let over = used.checked_sub(*vram.get(&gpu)?).filter(|over| *over > tolerance)?;
-        Some(format!("{gpu} holds {} MiB more than without streams", over >> 20))
+        let bytes = used.checked_sub(*vram.get(&gpu)?).filter(|over| *over > tolerance)?;
+        Some(DrainReason::GpuMemory { gpu, bytes })
     })
 }

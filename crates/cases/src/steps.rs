@@ -65,7 +65,9 @@ impl<'a> Steps<'a> {
                     self.interrupted = true;
                     return Ok(None);
                 }
-                Ending::InstanceDown(why) if last_try => return Err(CaseError::InstanceDown { why }),
+                Ending::InstanceDown(why) if last_try => {
+                    return Err(CaseError::InstanceDown { why: why.to_string() });
+                }
                 Ending::InstanceDown(why) => {
                     let text = format!("{why}: the step is played again when all instances are back");
                     self.watch.on(&Progress::Note { text: &text });

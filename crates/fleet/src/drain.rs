@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tapedeck_metrics::{EngineKind, scrape};
-use tapedeck_record::{Metric, Scrape};
+use tapedeck_record::{DrainReason, Metric, Scrape};
 use tapedeck_transport::{Connector, GetLimits};
 use tokio::time::{Instant, sleep_until};
 
@@ -42,9 +42,9 @@ pub struct Drain {
     /// From the call to the first of the clean scrapes, or to giving up, seconds.
     pub seconds: f64,
     /// What held it up, where it was held up; what could not be checked, where it was not.
-    pub why: String,
+    pub why: Vec<DrainReason>,
     /// What could not be checked and on which instance: a kind of engine, or a version, does not tell everything.
-    pub unchecked: Vec<String>,
+    pub unchecked: Vec<DrainReason>,
 }
 
 /// How far a drain is.
@@ -54,8 +54,8 @@ pub struct DrainStep {
     pub seconds: f64,
     /// Scrapes in a row that were clean everywhere.
     pub clean: u32,
-    /// What is still busy, in words; empty when nothing is.
-    pub busy: Vec<String>,
+    /// What is still busy; empty when nothing is.
+    pub busy: Vec<DrainReason>,
 }
 
 /// Waits until running, waiting for room and open sessions are zero on every instance in enough scrapes in a row.
@@ -71,17 +71,15 @@ pub async fn drain(
     let mut unchecked = Vec::new();
     let mut asked = Vec::new();
     for instance in instances {
+        let name = instance.name.clone();
         match (&instance.metrics, instance.kind) {
-            (_, EngineKind::None) => {
-                unchecked
-                    .push(format!("{}: an engine of kind none has no metrics to drain by", instance.name));
-            }
-            (None, _) => unchecked.push(format!("{}: no metrics URL", instance.name)),
+            (_, EngineKind::None) => unchecked.push(DrainReason::NoMetrics { instance: name }),
+            (None, _) => unchecked.push(DrainReason::NoMetricsUrl { instance: name }),
             (Some(endpoint), kind) => asked.push((instance, endpoint, kind)),
         }
     }
     if asked.is_empty() {
-        return Drain { drained: None, seconds: 0.0, why: unchecked.join("; "), unchecked };
+        return Drain { drained: None, seconds: 0.0, why: unchecked.clone(), unchecked };
     }
     let mut tick = start;
     let mut clean = 0;
@@ -90,10 +88,13 @@ pub async fn drain(
         let round = join_all(asked.iter().map(|(instance, endpoint, kind)| async move {
             let read = scrape(connector, endpoint, instance.bearer.as_ref(), *kind, rules.limits).await;
             match read {
-                Ok(scraped) => busy(&scraped.understood.scrape),
-                Err(error) => Busy { with: vec![error.to_string()], unchecked: Vec::new() },
+                Ok(scraped) => busy(&instance.name, &scraped.understood.scrape),
+                Err(error) => {
+                    let unreadable =
+                        DrainReason::Unreadable { instance: instance.name.clone(), error: error.to_string() };
+                    Busy { with: vec![unreadable], unchecked: Vec::new() }
+                }
             }
-            .named(&instance.name)
         }))
         .await;
         let seconds = start.elapsed().as_secs_f64();
@@ -119,16 +120,16 @@ pub async fn drain(
             return Drain {
                 drained: Some(true),
                 seconds: first_clean_s,
-                why: unchecked.join("; "),
+                why: unchecked.clone(),
                 unchecked,
             };
         }
         tick = (tick + rules.interval).max(Instant::now());
         if tick > end {
             let why = if still.is_empty() {
-                format!("only {clean} clean scrape(s) within {:?}", rules.timeout)
+                vec![DrainReason::FewCleanScrapes { clean, within_s: rules.timeout.as_secs_f64() }]
             } else {
-                still.join("; ")
+                still
             };
             return Drain { drained: Some(false), seconds, why, unchecked };
         }
@@ -138,30 +139,23 @@ pub async fn drain(
 
 /// What an instance is still busy with, and what it does not tell.
 struct Busy {
-    with: Vec<String>,
-    unchecked: Vec<String>,
+    with: Vec<DrainReason>,
+    unchecked: Vec<DrainReason>,
 }
 
-impl Busy {
-    fn named(self, instance: &str) -> Self {
-        let name =
-            |words: Vec<String>| words.into_iter().map(|words| format!("{instance}: {words}")).collect();
-        Self { with: name(self.with), unchecked: name(self.unchecked) }
-    }
-}
-
-fn busy(scrape: &Scrape) -> Busy {
+fn busy(instance: &str, scrape: &Scrape) -> Busy {
     let value = |metric: Metric| scrape.values.get(&metric).copied();
     let mut busy = Busy { with: Vec::new(), unchecked: Vec::new() };
     // An engine that does not split its queue may still show one that is empty.
     let waiting =
         if value(Metric::WaitingCapacity).is_some() { Metric::WaitingCapacity } else { Metric::Waiting };
     for metric in [Metric::Running, waiting, Metric::OpenSessions] {
+        let instance = instance.to_owned();
         match value(metric) {
             // A gauge of whole things, printed as a float.
             Some(count) if count.abs() < 0.5 => {}
-            Some(count) => busy.with.push(format!("{} {count}", metric.name())),
-            None => busy.unchecked.push(format!("the page does not tell {}", metric.name())),
+            Some(count) => busy.with.push(DrainReason::Busy { instance, metric, count }),
+            None => busy.unchecked.push(DrainReason::NotTold { instance, metric }),
         }
     }
     busy

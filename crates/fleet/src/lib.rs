@@ -13,16 +13,16 @@
 //! assert!(!control.can("asr1", Action::Kill));
 //! ```
 //!
-//! Read on in `instance`, `drain`, `control` and `last_words` (why one died). Limits: balancers are not asked anything; what a kind of engine does not
+//! Read on in `instance`, `drain`, `control` and [`crash_cause()`]. Limits: balancers are not asked anything; what a kind of engine does not
 //! tell cannot be waited for, and [`Drain::unchecked`] says what that was.
 
 mod control;
+mod crash;
 mod drain;
 mod instance;
-mod last_words;
 
 pub use control::{Action, Commands, Control, ControlError, Output, ShellControl, pool_from};
+pub use crash::crash_cause;
 pub use drain::{Drain, DrainRules, DrainStep, drain};
 pub use instance::{Health, Instance, NotHealthy, WaitRules, health, wait_healthy};
-pub use last_words::{LastWords, last_words};
 pub use tapedeck_metrics::{PoolInfo, pool_from_log};

@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use tapedeck_fleet::{DrainRules, Health, Instance, WaitRules, drain, health, wait_healthy};
+use tapedeck_l10n::LocalizedText;
 use tapedeck_metrics::EngineKind;
+use tapedeck_record::DrainReason;
 use tapedeck_transport::{BoxFuture, ConnectError, ConnectErrorKind, Connector, Endpoint, GetLimits, Io};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::time::Instant;
@@ -144,6 +146,11 @@ async fn silent_instances_are_asked_at_the_same_time() {
     assert_eq!((error.down.len(), start.elapsed()), (2, Duration::from_secs(10)));
 }
 
+/// The English texts in a row.
+fn words(reasons: &[DrainReason]) -> String {
+    LocalizedText::list(reasons).en
+}
+
 #[tokio::test(start_paused = true)]
 async fn drained_is_clean_everywhere_twice_in_a_row() {
     let fake = Fake::new(&[
@@ -154,11 +161,11 @@ async fn drained_is_clean_everywhere_twice_in_a_row() {
     let mut steps = Vec::new();
     let drained =
         drain(&fake, &[vllm("a"), vllm("b")], DrainRules::default(), |step| steps.push(step.clone())).await;
-    assert_eq!((drained.drained, drained.seconds, drained.why.as_str()), (Some(true), 3.0, ""));
+    assert_eq!((drained.drained, drained.seconds, drained.why), (Some(true), 3.0, vec![]));
     let clean: Vec<_> = steps.iter().map(|step| step.clean).collect();
     assert_eq!(clean, [0, 1, 0, 1, 2]);
-    assert_eq!(steps[0].busy, ["a: running 3", "a: open_sessions 3"]);
-    assert_eq!(steps[2].busy, ["b: waiting_capacity 1"]);
+    assert_eq!(words(&steps[0].busy), "a: running 3; a: open_sessions 3");
+    assert_eq!(words(&steps[2].busy), "b: waiting_capacity 1");
     assert!(drained.unchecked.is_empty());
 }
 
@@ -169,7 +176,8 @@ async fn a_drain_that_does_not_end_says_what_held_it_up() {
     let start = Instant::now();
     let drained = drain(&fake, &[vllm("a"), vllm("b")], DrainRules::default(), |_| ()).await;
     assert_eq!(drained.drained, Some(false));
-    assert!(drained.why.contains("b: ") && drained.why.contains("refused"), "{}", drained.why);
+    let why = words(&drained.why);
+    assert!(why.contains("b: ") && why.contains("refused"), "{why}");
     assert_eq!(start.elapsed(), Duration::from_secs(120));
 }
 
@@ -188,12 +196,9 @@ async fn what_an_engine_does_not_tell_is_said() {
     let drained = drain(&fake, &fleet, DrainRules::default(), |_| ()).await;
     assert_eq!((drained.drained, drained.seconds), (Some(true), 1.0));
     assert_eq!(
-        drained.unchecked,
-        [
-            "b: an engine of kind none has no metrics to drain by",
-            "c: no metrics URL",
-            "a: the page does not tell open_sessions"
-        ]
+        words(&drained.unchecked),
+        "b: an engine of kind none has no metrics to drain by; c: no metrics URL; \
+         a: the page does not tell open_sessions"
     );
 }
 
@@ -203,5 +208,5 @@ async fn without_any_page_nobody_knows() {
     let drained =
         drain(&fake, &[instance("b", true, true, EngineKind::None)], DrainRules::default(), |_| ()).await;
     assert_eq!((drained.drained, drained.seconds), (None, 0.0));
-    assert!(drained.why.starts_with("b: an engine of kind none"), "{}", drained.why);
+    assert!(words(&drained.why).starts_with("b: an engine of kind none"), "{drained:?}");
 }

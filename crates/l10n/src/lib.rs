@@ -12,7 +12,15 @@
 //! assert_eq!(text.text(Lang::Zh), "45 路，RTF 0.485");
 //! ```
 //!
+//! Why something is so is a value of its own, see [`reason!`].
+//!
 //! Limits: two languages, no plural rules; a text that both languages share is made with [`LocalizedText::same`].
+
+pub mod reason;
+
+pub use reason::Localize;
+#[doc(hidden)]
+pub use serde;
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -164,9 +172,20 @@ pub fn decimals(value: f64) -> usize {
 
 /// A text in both languages from two format strings and their common arguments: English first, then Chinese.
 ///
-/// Both take the same positional arguments, and names in scope.
+/// Both take the same positional arguments, and names in scope. Behind a semicolon stand arguments that have a text in
+/// both languages themselves: each string takes its own.
+///
+/// ```
+/// use tapedeck_l10n::{LocalizedText, localized};
+///
+/// let why = localized!("interrupted", "被中断");
+/// assert_eq!(localized!("cut short: {}", "提前结束：{}"; why).zh, "提前结束：被中断");
+/// ```
 #[macro_export]
 macro_rules! localized {
+    ($en:literal, $zh:literal; $($text:expr),+ $(,)?) => {
+        $crate::LocalizedText { en: format!($en, $($text.en),+), zh: format!($zh, $($text.zh),+) }
+    };
     ($en:literal, $zh:literal $(, $($arg:tt)*)?) => {
         $crate::LocalizedText { en: format!($en $(, $($arg)*)?), zh: format!($zh $(, $($arg)*)?) }
     };

@@ -33,7 +33,7 @@ pub enum ScrapeError {
         why: String,
     },
     /// A metrics page of something else.
-    #[error("{url} has {series} series and none that a {kind} engine has; is engine.kind right?")]
+    #[error("{url} has {series} series and none that a {kind} engine has; is `kind` of the instance right?")]
     WrongKind {
         /// What was asked.
         url: String,

@@ -16,6 +16,8 @@
 //! [`exit`] (what the command line answers). Nothing here reads a clock, a file or a socket.
 
 pub mod call;
+pub mod crash;
+pub mod drain;
 pub mod exit;
 pub mod outcome;
 pub mod sample;
@@ -24,6 +26,8 @@ pub mod speech;
 pub mod trace;
 
 pub use call::{CallMeta, CallRecord, WordCounts};
+pub use crash::CrashCause;
+pub use drain::DrainReason;
 pub use exit::ExitCode;
 pub use outcome::{Outcome, OutcomeClass, OutcomeDetail};
 pub use sample::{GpuReading, Histogram, Metric, Sample, SampleBody, Scrape};

@@ -15,6 +15,7 @@ use tapedeck_answers::{
 };
 use tapedeck_cases::config::{LadderContent, Pace};
 use tapedeck_cases::{CaseError, Config, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
+use tapedeck_l10n::Localize;
 use tapedeck_rehearsal::{run, world_with};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::{CapacityState, TtftBasis, Verdict};
@@ -267,7 +268,7 @@ fn a_repetition_is_another_sample_of_the_same_noise() {
 fn an_engine_that_grows_slower_drifts() {
     let (answer, _keep) = repeat("[engine.faults]\nslowdown_per_hour = 25.0\n");
     assert_eq!(answer.decision, Decision::No, "{:?}", answer.repeatability);
-    assert!(answer.repeatability.sentence().starts_with("drift: "));
+    assert!(answer.repeatability.text().en.starts_with("drift: "));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn tiers(rows: &[Step]) -> Frame<'_> {
     f.number("wake_late_p99_ms", rows, |s| s.report.wake_late_p99_ms);
     f.number("client_drift_ppm", rows, |s| s.report.client_drift_ppm);
     f.number("drain_s", rows, |s| s.report.drain_s);
-    f.text("reasons", rows, |s| Some(s.report.reasons.join("; ")));
+    f.text("reasons", rows, |s| Some(s.report.reasons_text().en));
     f
 }
 

@@ -394,7 +394,7 @@ fn rejudge(
         refinement: old.refinement,
         tiers_planned,
         abort: old.abort.clone(),
-        cut_short: old.cut_short.as_deref(),
+        cut_short: old.cut_short.clone(),
         seed: run.info.as_ref().map_or(0, |i| i.seed),
         ..TierEvidence::new(old.streams, &old.tape, calls, bounds)
     };

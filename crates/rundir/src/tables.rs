@@ -103,7 +103,7 @@ fn columns(step: Option<&CommittedStep>) -> Vec<Column> {
         let count = r.map(|r| r.outcomes.get(&outcome).copied().unwrap_or(0).to_string());
         all.push(column(&format!("outcome_{}", outcome.name()), count));
     }
-    all.push(column("reasons", r.map(|r| r.reasons.join("; "))));
+    all.push(column("reasons", r.map(|r| r.reasons_text().en)));
     all
 }
 

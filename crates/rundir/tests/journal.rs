@@ -11,7 +11,7 @@ use tapedeck_record::{
 };
 use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, read_run};
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{Bounds, Limits, TierEvidence, TierReport, judge};
+use tapedeck_slo::{Bounds, Limits, Reason, TierEvidence, TierReport, judge};
 
 const CONFIG: &str = "[load]\nchunk_ms = 100\n";
 
@@ -232,7 +232,7 @@ fn a_verdict_that_is_revised_stands_in_journal_and_tables_and_the_data_stay() {
     let calls = dir.calls_of("N006").unwrap();
     let mut report = dir.finished("N003").unwrap().report.clone();
     report.verdict = tapedeck_slo::Verdict::Unstable;
-    report.reasons = vec!["it kept rising".into()];
+    report.reasons = vec![Reason::NothingProven];
     dir.revise([("N003", &report), ("N999", &report)]).unwrap();
     let unstable = |dir: &RunDir| {
         let row = lines(&dir.path().join("ladder.csv"))[1].clone();

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Evidence, Sample};
 
 use crate::live::Abort;
+use crate::reason::CutShort;
 
 /// What an engine's page should carry; what is declared here but cannot be read makes a tier `unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,7 +126,7 @@ pub struct TierEvidence<'a> {
     /// endpoint, whose sums swell by the session's length.
     pub server_sums: bool,
     /// Why the tier ended before its last counted call, where it did.
-    pub cut_short: Option<&'a str>,
+    pub cut_short: Option<CutShort>,
     /// Single-stream error rates, where they were measured.
     pub baseline: Option<QualityBaseline>,
     /// Seed of the bootstraps; the same seed gives the same report.

@@ -1,6 +1,7 @@
 //! Does memory leak over hours?
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_stats::{Resampling, theil_sen_with_memory};
 
 /// What counts as a leak.
@@ -59,23 +60,28 @@ pub struct Leak {
     pub hours: f64,
 }
 
-impl Leak {
-    /// The verdict in one plain sentence, for values in bytes.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let mib = |v: Option<f64>| v.map_or_else(|| "unknown".into(), |v| format!("{:.0}", v / 1_048_576.0));
-        let figures = format!(
-            "{} MiB per hour (interval {} to {}) over {:.1} h",
-            mib(self.per_h),
-            mib(self.low_per_h),
-            mib(self.high_per_h),
-            self.hours
+/// For values in bytes.
+impl Localize for Leak {
+    fn text(&self) -> LocalizedText {
+        let mib =
+            |v: Option<f64>, none: &str| v.map_or_else(|| none.into(), |v| format!("{:.0}", v / 1_048_576.0));
+        let [per_h, low, high] = [self.per_h, self.low_per_h, self.high_per_h]
+            .map(|v| LocalizedText { en: mib(v, "unknown"), zh: mib(v, "未知") });
+        let hours = self.hours;
+        let figures = localized!(
+            "{} MiB per hour (interval {} to {}) over {hours:.1} h",
+            "每小时 {} MiB（区间 {} 至 {}），历时 {hours:.1} h";
+            per_h, low, high
         );
         match self.verdict {
-            LeakVerdict::Leak => format!("memory leaks: {figures}"),
-            LeakVerdict::NoLeak => format!("no leak: {figures}"),
-            LeakVerdict::Step => format!("memory rose by steps and not steadily: {figures}"),
-            LeakVerdict::Unknown => "too few readings to tell whether memory leaks".into(),
+            LeakVerdict::Leak => localized!("memory leaks: {}", "存在内存泄漏：{}"; figures),
+            LeakVerdict::NoLeak => localized!("no leak: {}", "无泄漏：{}"; figures),
+            LeakVerdict::Step => {
+                localized!("memory rose by steps and not steadily: {}", "内存台阶式上升而非持续上升：{}"; figures)
+            }
+            LeakVerdict::Unknown => {
+                localized!("too few readings to tell whether memory leaks", "读数太少，无法判断是否泄漏")
+            }
         }
     }
 }

@@ -23,7 +23,7 @@
 //!
 //! Read on in [`judge()`] (the order in which a tier is judged), [`report`] (all that is known of a judged tier),
 //! [`mod@capacity`] (N*, refinement, the end of a ladder), [`live`] (what ends a tier while it runs), [`plan`] (how many
-//! calls a verdict needs), [`demand`] (limits in one line), [`repeat`], [`mod@leak`] and [`mod@recovery`].
+//! calls a verdict needs), [`reason`] (why a tier has its verdict), [`demand`] (limits in one line), [`repeat`], [`mod@leak`] and [`mod@recovery`].
 //!
 //! Limits: intervals assume that streams are independent of each other; a tier of one stream has only its order
 //! statistics. Stationarity needs at least four blocks of a minute.
@@ -39,6 +39,7 @@ pub mod live;
 mod measure;
 pub mod plan;
 mod quality;
+pub mod reason;
 pub mod recovery;
 pub mod repeat;
 pub mod report;
@@ -53,8 +54,9 @@ pub use evidence::{Bounds, CacheSetting, Expected, InstanceFacts, QualityBaselin
 pub use judge::judge;
 pub use leak::{Leak, LeakRules, LeakVerdict, leak};
 pub use limits::{LimitError, Limits, LiveRules, StationarityRules, TtftBasis};
-pub use live::{Abort, Alert, LiveWatch};
+pub use live::{Abort, Alert, HardLimit, LiveWatch};
 pub use plan::{CallPlan, plan_calls};
+pub use reason::{CutShort, Latency, Reason};
 pub use recovery::{Recovery, RecoveryRules, RecoveryStep, recovery};
 pub use repeat::{RepeatRules, Repeatability, RepeatedFigure, repeatability, spread_between};
 pub use report::{

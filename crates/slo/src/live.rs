@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_record::{CallRecord, OutcomeClass, Sample, SampleBody};
 
 use crate::limits::Limits;
@@ -42,24 +43,62 @@ pub enum Abort {
     },
 }
 
-impl Abort {
-    /// The reason as a plain sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
+impl Localize for Abort {
+    fn text(&self) -> LocalizedText {
         match self {
-            Self::Ttft { p95_s: Reached::At(p95_s), limit_s } => {
-                format!("first-text p95 of the last minute is {p95_s:.1} s and beyond {limit_s:.1} s")
-            }
-            Self::Ttft { limit_s, .. } => format!(
-                "so many of the last minute's calls failed that first-text p95 is beyond {limit_s:.1} s"
+            Self::Ttft { p95_s: Reached::At(p95_s), limit_s } => localized!(
+                "first-text p95 of the last minute is {p95_s:.1} s and beyond {limit_s:.1} s",
+                "最近一分钟首字延迟 p95 为 {p95_s:.1} s，超过 {limit_s:.1} s"
             ),
-            Self::Errors { streams, of } => {
-                format!("{streams} of {of} streams errored within the last minute")
+            Self::Ttft { limit_s, .. } => localized!(
+                "so many of the last minute's calls failed that first-text p95 is beyond {limit_s:.1} s",
+                "最近一分钟失败的电话太多，首字延迟 p95 超过 {limit_s:.1} s"
+            ),
+            Self::Errors { streams, of } => localized!(
+                "{streams} of {of} streams errored within the last minute",
+                "最近一分钟 {of} 路中有 {streams} 路出错"
+            ),
+            Self::VramGrowth { gpu, bytes } => localized!(
+                "GPU {gpu} uses {} MiB more than without load",
+                "GPU {gpu} 比空载多用 {} MiB",
+                bytes >> 20
+            ),
+            Self::VramFree { gpu, bytes } => {
+                localized!("GPU {gpu} has only {} MiB free", "GPU {gpu} 只剩 {} MiB", bytes >> 20)
             }
-            Self::VramGrowth { gpu, bytes } => {
-                format!("GPU {gpu} uses {} MiB more than without load", bytes >> 20)
+        }
+    }
+}
+
+/// A hard limit that a page showed to be broken while the tier ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "limit", rename_all = "snake_case")]
+pub enum HardLimit {
+    /// The KV pool is full.
+    KvPool {
+        /// The instance.
+        instance: String,
+        /// Use, 0..1.
+        share: f64,
+    },
+    /// A request was preempted.
+    Preemption {
+        /// The instance.
+        instance: String,
+    },
+}
+
+impl Localize for HardLimit {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::KvPool { instance, share } => localized!(
+                "the KV pool of {instance} is {:.1} % full",
+                "{instance} 的 KV 池占用 {:.1} %",
+                share * 100.0
+            ),
+            Self::Preemption { instance } => {
+                localized!("{instance} preempted a request", "{instance} 抢占了一个请求")
             }
-            Self::VramFree { gpu, bytes } => format!("GPU {gpu} has only {} MiB free", bytes >> 20),
         }
     }
 }
@@ -71,8 +110,8 @@ pub enum Alert {
     Abort(Abort),
     /// Finish the tier, keep it as evidence, try nothing higher.
     StopClimbing {
-        /// Why, in plain words.
-        why: String,
+        /// Why.
+        why: HardLimit,
     },
     /// Wait until the GPU has cooled down.
     PauseForHeat {
@@ -183,9 +222,10 @@ impl LiveWatch {
             return None;
         }
         self.told_stop = true;
+        let instance = source.to_owned();
         let why = match full {
-            Some(kv) => format!("the KV pool of {source} is {:.1} % full", kv * 100.0),
-            None => format!("{source} preempted a request"),
+            Some(share) => HardLimit::KvPool { instance, share },
+            None => HardLimit::Preemption { instance },
         };
         Some(Alert::StopClimbing { why })
     }

@@ -53,7 +53,7 @@ pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits
         err_calls: counted.errors.len() as u64,
         err_calls_outside: counted.errors_outside,
         abort: evidence.abort.clone(),
-        cut_short: evidence.cut_short.map(str::to_owned),
+        cut_short: evidence.cut_short.clone(),
         ttft_basis: limits.ttft_basis,
         ttft: match limits.ttft_basis {
             TtftBasis::Wire => ttft_wire.clone(),

@@ -1,6 +1,7 @@
 //! Does the same load give the same figures again?
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_stats::Moments;
 
 use crate::report::TierReport;
@@ -49,23 +50,31 @@ pub struct Repeatability {
     pub drift: Option<bool>,
 }
 
-impl Repeatability {
-    /// The result in one plain sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let moved: Vec<String> = self
+impl Localize for Repeatability {
+    fn text(&self) -> LocalizedText {
+        let moved: Vec<LocalizedText> = self
             .figures
             .iter()
             .filter(|f| f.drift == Some(true))
-            .map(|f| match f.change {
-                Some(change) => format!("{} by {:+.0} %", f.figure, change * 100.0),
-                None => f.figure.clone(),
+            .map(|RepeatedFigure { figure, change, .. }| match change {
+                Some(change) => {
+                    localized!("{figure} by {:+.0} %", "{figure} 变化 {:+.0} %", change * 100.0)
+                }
+                None => LocalizedText::same(figure),
             })
             .collect();
         match self.drift {
-            Some(true) => format!("drift: {}", moved.join(" and ")),
-            Some(false) => "no drift: draining between tiers is enough".into(),
-            None => "not decidable: no figure is known both times".into(),
+            Some(true) => {
+                localized!("drift: {}", "有漂移：{}"; LocalizedText::join(&moved, " and ", "、"))
+            }
+            Some(false) => localized!(
+                "no drift: draining between tiers is enough",
+                "无漂移：档间排空即可，不必重启"
+            ),
+            None => localized!(
+                "not decidable: no figure is known both times",
+                "无法判定：没有一个指标两次都已知"
+            ),
         }
     }
 }

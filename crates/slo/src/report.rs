@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::LocalizedText;
 use tapedeck_record::Outcome;
 
 use crate::limits::TtftBasis;
 use crate::live::Abort;
+use crate::reason::{CutShort, Reason};
 
 /// A figure with its sample size and its interval; an empty bound means that the sample cannot give one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -317,10 +319,10 @@ pub struct TierReport {
     pub verdict: Verdict,
     /// Whether at least one limit was decided by its estimate alone.
     pub point_only: bool,
-    /// Why, in plain sentences, the deciding one first.
-    pub reasons: Vec<String>,
+    /// Why, the deciding reason first.
+    pub reasons: Vec<Reason>,
     /// What a reader should know besides.
-    pub notes: Vec<String>,
+    pub notes: Vec<Reason>,
     /// What kind of tier it is, where it is not a plain one: `repeat`, `offline`... First in the notes of its row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
@@ -348,7 +350,7 @@ pub struct TierReport {
     #[serde(default)]
     pub abort: Option<Abort>,
     /// Why the tier ended early, where it did.
-    pub cut_short: Option<String>,
+    pub cut_short: Option<CutShort>,
     /// What first-text latency counts from.
     pub ttft_basis: TtftBasis,
     /// First-text latency on that basis, seconds.
@@ -438,6 +440,12 @@ impl TierReport {
     #[must_use]
     pub fn broken(&self) -> Vec<Limit> {
         self.limits.iter().filter(|r| r.verdict.failed()).map(|r| r.limit).collect()
+    }
+
+    /// Every reason of the verdict in a row, the deciding one first.
+    #[must_use]
+    pub fn reasons_text(&self) -> LocalizedText {
+        LocalizedText::list(&self.reasons)
     }
 
     /// Whether a preemption or a full KV pool was seen: nothing higher may be tried.

@@ -1,5 +1,6 @@
 //! A tier as one line of `ladder.csv`.
 
+use crate::reason::Reason;
 use crate::report::{Estimate, Spread, TierReport};
 
 /// The columns of `ladder.csv`, and nothing else.
@@ -78,7 +79,7 @@ impl TierReport {
             notes.push("refinement".into());
         }
         notes.push(format!("ttft_basis {}", self.ttft_basis.name()));
-        notes.extend(self.reasons.iter().cloned());
+        notes.extend(self.reasons.iter().map(Reason::to_string));
         notes.join("; ")
     }
 }

@@ -8,6 +8,7 @@ use tapedeck_stats::{holm, percentile, rising_trend};
 use crate::evidence::TierEvidence;
 use crate::figures::{Counted, final_basis, rtf_applies};
 use crate::limits::Limits;
+use crate::reason::Reason;
 use crate::report::{StationarityResult, TierReport, Verdict};
 
 /// `(seconds, residual)` of a figure: what is left of each call when the median of the same call on the tape is taken
@@ -99,12 +100,14 @@ fn alarmed(result: &StationarityResult, limits: &Limits) -> bool {
     result.p_adjusted <= limits.stationarity.alpha && result.rise >= result.floor
 }
 
-/// The sentence for a series that got worse.
-pub(crate) fn sentence(result: &StationarityResult) -> String {
-    format!(
-        "{} kept rising while the tier ran: by {:.3} over {} blocks (p = {:.4} after correction)",
-        result.series, result.rise, result.blocks, result.p_adjusted
-    )
+/// The reason of a series that got worse.
+pub(crate) fn kept_rising(result: &StationarityResult) -> Reason {
+    Reason::KeptRising {
+        series: result.series.clone(),
+        rise: result.rise,
+        blocks: result.blocks,
+        p_adjusted: result.p_adjusted,
+    }
 }
 
 /// Corrects the stationarity tests of a whole ladder together (Holm over series and tiers), once all tiers are known.
@@ -120,7 +123,7 @@ pub fn settle(tiers: &mut [TierReport], limits: &Limits) {
             let before = result.alarm;
             result.alarm = alarmed(result, limits);
             if result.alarm && !before && matches!(tier.verdict, Verdict::Pass | Verdict::Suspect) {
-                tier.reasons.insert(0, sentence(result));
+                tier.reasons.insert(0, kept_rising(result));
                 tier.verdict = Verdict::Unstable;
             }
         }

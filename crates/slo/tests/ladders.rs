@@ -4,6 +4,7 @@ mod common;
 
 use common::{Tier, words};
 use proptest::prelude::*;
+use tapedeck_l10n::Localize;
 use tapedeck_record::GpuReading;
 use tapedeck_slo::{
     CapacityState, GpuReport, LADDER_HEADER, LadderStop, Limit, LimitResult, LimitVerdict, Limits,
@@ -238,7 +239,7 @@ fn drift_needs_both_the_share_and_the_floor() {
     assert_eq!(drift(&base(0.30, 0.10, Some(0.30))).0, Some(true));
     // Unknown is not equal.
     assert_eq!(drift(&base(0.30, 0.10, None)), (Some(false), vec![Some(false), Some(false), None]));
-    let sentence = repeatability(&before, &base(0.36, 0.10, None), &rules).sentence();
+    let sentence = repeatability(&before, &base(0.36, 0.10, None), &rules).text().en;
     assert_eq!(sentence, "drift: ttft_p95 by +20 %");
     let spread =
         spread_between(&[before.clone(), base(0.36, 0.1, None)], |r| Some(r.ttft.as_ref()?.p95.value));

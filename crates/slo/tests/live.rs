@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{call, end_with};
+use tapedeck_l10n::Localize;
 use tapedeck_record::{CallRecord, GpuReading, Metric, Outcome, Sample, SampleBody, Scrape};
 use tapedeck_slo::{Abort, Alert, Limits, LiveWatch, Reached};
 
@@ -57,7 +58,7 @@ fn failures_are_infinitely_late() {
     }
     let abort = last.unwrap();
     assert_eq!(abort, Abort::Ttft { p95_s: Reached::Never, limit_s: 5.0 });
-    assert!(abort.sentence().contains("failed"));
+    assert!(abort.text().en.contains("failed"));
     let json = serde_json::to_string(&abort).unwrap();
     assert_eq!(serde_json::from_str::<Abort>(&json).unwrap(), abort, "{json}");
 }
@@ -120,7 +121,7 @@ fn a_full_pool_or_a_preemption_stops_the_climb_once() {
     let mut full = watch(3);
     assert_eq!(full.push_sample(&engine(0.0, 0.97, 5.0)), None);
     let alert = full.push_sample(&engine(1.0, 0.985, 5.0));
-    assert!(matches!(&alert, Some(Alert::StopClimbing { why }) if why.contains("98.5 % full")), "{alert:?}");
+    assert!(matches!(&alert, Some(Alert::StopClimbing { why }) if why.text().en.contains("98.5 % full")), "{alert:?}");
     assert_eq!(full.push_sample(&engine(2.0, 0.99, 6.0)), None);
     let mut preempted = watch(3);
     assert_eq!(preempted.push_sample(&engine(0.0, 0.5, 5.0)), None);

@@ -5,7 +5,7 @@ mod common;
 use common::{Tier, call, end_with, words};
 use tapedeck_record::{Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody};
 use tapedeck_slo::{
-    Abort, CacheSetting, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline, Reached,
+    Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline, Reached,
     TierReport, TtftBasis, Verdict, judge, settle,
 };
 
@@ -24,14 +24,14 @@ fn healthy() -> Tier {
 #[track_caller]
 fn says(report: &TierReport, verdict: Verdict, words: &str) {
     assert_eq!(report.verdict, verdict, "{:?}", report.reasons);
-    assert!(report.reasons.iter().any(|r| r.contains(words)), "{:?} without {words:?}", report.reasons);
+    assert!(report.reasons.iter().any(|r| r.to_string().contains(words)), "{:?} without {words:?}", report.reasons);
 }
 
 #[test]
 fn a_healthy_tier_passes_and_every_limit_is_sure() {
     let report = judged(&healthy().with_instance("inst1", 0.4, &[]).with_instance("inst2", 0.6, &[]));
     assert_eq!((report.verdict, report.point_only), (Verdict::Pass, false), "{:?}", report.reasons);
-    assert_eq!(report.reasons, [""; 0]);
+    assert_eq!(report.reasons, []);
     assert_eq!((report.calls_counted, report.calls_clean, report.err_streams), (162, 162, 0));
     for limit in Limit::ALL.into_iter().filter(|&l| l != Limit::Vram) {
         assert_eq!(report.limit(limit), LimitVerdict::Pass, "{limit:?}");
@@ -73,7 +73,7 @@ fn an_unmeasured_client_never_passes_silently() {
     no_cpu.client_cpu_share = None;
     let report = judge(&no_cpu, &limits());
     assert_eq!(report.verdict, Verdict::Pass);
-    assert!(report.notes.iter().any(|n| n.contains("CPU use was not measured")));
+    assert!(report.notes.iter().any(|n| n.to_string().contains("CPU use was not measured")));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_rehearsal_has_empty_client_cells_and_is_not_invalid() {
     let report = judge(&rehearsed, &limits());
     assert_eq!(report.verdict, Verdict::Pass, "{:?}", report.reasons);
     assert_eq!((report.wake_late_p99_ms, report.client_cpu_share), (None, None));
-    assert!(report.simulated && report.notes.iter().any(|n| n.contains("rehearsal")));
+    assert!(report.simulated && report.notes.iter().any(|n| n.to_string().contains("rehearsal")));
     // The same engine over real sockets is simulated too, but our own lateness is as real as the clock.
     rehearsed.paused = false;
     let report = judge(&rehearsed, &limits());
@@ -148,7 +148,7 @@ fn what_is_declared_and_cannot_be_read_is_unknown() {
     silent.calls.iter_mut().for_each(|c| c.ttft_wire_s = Some(3.0));
     let report = judged(&silent);
     says(&report, Verdict::Fail, "first-text p95");
-    assert!(report.reasons.iter().any(|r| r.contains("could not be read")));
+    assert!(report.reasons.iter().any(|r| r.to_string().contains("could not be read")));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn an_estimate_whose_interval_straddles_the_limit_gives_a_point_verdict() {
     let report = judged(&late(25));
     assert_eq!((report.verdict, report.point_only), (Verdict::Pass, true), "{:?}", report.reasons);
     assert_eq!(report.limit(Limit::Ttft), LimitVerdict::PointPass);
-    assert!(report.reasons[0].contains("by the estimate alone"), "{:?}", report.reasons);
+    assert!(report.reasons[0].to_string().contains("by the estimate alone"), "{:?}", report.reasons);
     let report = judged(&late(18));
     assert_eq!((report.verdict, report.point_only), (Verdict::Fail, true), "{:?}", report.reasons);
     assert_eq!(report.limit(Limit::Ttft), LimitVerdict::PointFail);
@@ -315,7 +315,7 @@ fn without_evidence_the_real_time_factor_does_not_apply() {
     evidence.evidence = Evidence::None;
     let report = judge(&evidence, &limits());
     assert_eq!((report.verdict, report.limit(Limit::Rtf)), (Verdict::Pass, LimitVerdict::NotApplicable));
-    assert!(report.notes.iter().any(|n| n.contains("not applicable")));
+    assert!(report.notes.iter().any(|n| n.to_string().contains("not applicable")));
     // With evidence, a missing factor is unknown.
     says(&judged(&tier), Verdict::Unknown, "real-time factor");
     // Groups without a known window length give none either.
@@ -350,7 +350,7 @@ fn a_tier_that_a_live_rule_ended_fails_whatever_its_few_calls_say() {
     ] {
         let mut evidence = tier.evidence();
         evidence.abort = Some(abort.clone());
-        evidence.cut_short = Some("given up");
+        evidence.cut_short = Some(CutShort::Aborted { abort: abort.clone() });
         let report = judge(&evidence, &limits());
         says(&report, Verdict::Fail, "the tier was given up");
         assert_eq!((report.broken(), report.abort), (vec![limit], Some(abort)));
@@ -393,7 +393,7 @@ fn an_incomplete_tier_never_passes() {
     evidence.calls_expected = Some(163);
     says(&judge(&evidence, &limits()), Verdict::Unknown, "only 162 of 163");
     evidence.calls_expected = Some(162);
-    evidence.cut_short = Some("interrupted");
+    evidence.cut_short = Some(CutShort::Interrupted);
     says(&judge(&evidence, &limits()), Verdict::Unknown, "cut short: interrupted");
     let cancelled = healthy().each(|i, c| {
         if i == 3 {
@@ -421,8 +421,8 @@ fn quality_outcomes_flag_a_tier_and_do_not_fail_it() {
     let report = judged(&tier);
     assert_eq!(report.verdict, Verdict::Pass, "{:?}", report.reasons);
     assert_eq!((report.calls_clean, report.outcomes[&Outcome::TailLost]), (160, 1));
-    assert!(report.notes.iter().any(|n| n.contains("lost their last words")));
-    assert!(report.notes.iter().any(|n| n.contains("1 calls have no first text")));
+    assert!(report.notes.iter().any(|n| n.to_string().contains("lost their last words")));
+    assert!(report.notes.iter().any(|n| n.to_string().contains("1 calls have no first text")));
 }
 
 #[test]
@@ -450,7 +450,7 @@ fn a_tier_too_short_for_the_test_says_so() {
     });
     let report = judged(&tier);
     assert_eq!((report.verdict, report.stationarity.len()), (Verdict::Pass, 0));
-    assert!(report.notes.iter().any(|n| n.contains("four blocks of 60 s")), "{:?}", report.notes);
+    assert!(report.notes.iter().any(|n| n.to_string().contains("four blocks of 60 s")), "{:?}", report.notes);
 }
 
 #[test]
@@ -507,7 +507,7 @@ fn no_look_ups_are_no_hits_only_where_the_page_says_that_the_cache_is_off() {
     tier.instances[0].mm_cache = CacheSetting::Unknown;
     let report = judged(&tier);
     assert_eq!((report.verdict, report.mm_hit_rate), (Verdict::Pass, None));
-    assert!(report.notes.iter().any(|n| n.contains("multimodal cache's hit rate of inst1 is unknown")));
+    assert!(report.notes.iter().any(|n| n.to_string().contains("multimodal cache's hit rate of inst1 is unknown")));
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn more_word_errors_than_the_baseline_raise_the_alarm_and_do_not_fail() {
     let quality = report.quality.as_ref().unwrap();
     assert_eq!((report.verdict, quality.alarm), (Verdict::Pass, Some(true)));
     assert!((quality.cer.unwrap().value - 0.061).abs() < 1e-9 && quality.wer.is_none());
-    assert!(report.notes.iter().any(|n| n.contains("quality alarm")));
+    assert!(report.notes.iter().any(|n| n.to_string().contains("quality alarm")));
     assert_eq!(judged(&with_errors(60), Some(0.05)).quality.unwrap().alarm, Some(false));
     assert_eq!(judged(&with_errors(61), None).quality.unwrap().alarm, None);
     assert_eq!(judged(&healthy(), Some(0.05)).quality, None);
@@ -598,7 +598,7 @@ fn sentences_hold_no_commas_for_the_ladders_notes() {
     });
     let report = judged(&tier);
     assert!(report.reasons.len() >= 4, "{:?}", report.reasons);
-    assert!(report.reasons.iter().all(|r| !r.contains(',')), "{:?}", report.reasons);
+    assert!(report.reasons.iter().all(|r| !r.to_string().contains(',')), "{:?}", report.reasons);
 }
 
 #[test]
@@ -650,7 +650,7 @@ fn tests_of_a_whole_ladder_are_corrected_together() {
     settle(&mut tiers, &limits());
     let verdicts: Vec<Verdict> = tiers.iter().map(|t| t.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Unstable, Verdict::Pass]);
-    assert!(tiers[1].reasons[0].contains("ttft kept rising"));
+    assert!(tiers[1].reasons[0].to_string().contains("ttft kept rising"));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use tapedeck_record::{CallRecord, Metric, OutcomeClass, Sample, SampleBody};
 use tapedeck_rundir::StepWriter;
 use tapedeck_score::{Rules, score};
 use tapedeck_slo::{
-    Abort, Alert, Bounds, CacheSetting, Expected, InstanceFacts, LiveWatch, TierEvidence, TierReport, judge,
+    Abort, Alert, Bounds, CacheSetting, CutShort, Expected, InstanceFacts, LiveWatch, TierEvidence, TierReport,
+    judge,
 };
 use tapedeck_stats::Moments;
 
@@ -41,7 +42,7 @@ pub(crate) struct Tally<'a> {
     live: LiveWatch,
     pub(crate) alerts: Vec<Alert>,
     pub(super) abort: Option<Abort>,
-    pub(super) down: Option<String>,
+    pub(super) down: Option<CutShort>,
     pub(crate) interrupted: bool,
 }
 
@@ -96,11 +97,12 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    pub(super) fn cut_short(&self) -> Option<String> {
+    pub(super) fn cut_short(&self) -> Option<CutShort> {
         if self.interrupted {
-            return Some("interrupted".into());
+            return Some(CutShort::Interrupted);
         }
-        self.abort.as_ref().map(Abort::sentence).or_else(|| self.down.clone())
+        let aborted = self.abort.clone().map(|abort| CutShort::Aborted { abort });
+        aborted.or_else(|| self.down.clone())
     }
 
     pub(crate) fn judge(
@@ -111,7 +113,6 @@ impl<'a> Tally<'a> {
     ) -> TierReport {
         let About { world, point, tape, planned } = &self.about;
         let instances = facts(world, sources);
-        let cut_short = self.cut_short();
         let cpu: Vec<f64> = self
             .samples
             .iter()
@@ -141,7 +142,7 @@ impl<'a> Tally<'a> {
             refinement: point.refinement,
             tiers_planned: point.points_planned,
             abort: self.abort.clone(),
-            cut_short: cut_short.as_deref(),
+            cut_short: self.cut_short(),
             seed: world.config.run.seed,
             ..TierEvidence::new(point.streams, tape, &self.calls, bounds)
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tapedeck_answers::{Drift, Liveness, Memory, Soak};
+use tapedeck_l10n::Localize;
 use tapedeck_record::{CallRecord, GpuReading, Metric, Sample, SampleBody};
 use tapedeck_slo::{LeakRules, LeakVerdict, Limits, Period, TierReport, leak, periods};
 use tapedeck_stats::theil_sen;
@@ -156,7 +157,7 @@ fn conclude(mut soak: Soak, silent_scrapes: u32, sample_s: f64) -> Soak {
         unknown.push("no GPU memory could be read, so nothing is known of leaks".to_string());
     }
     for memory in soak.memory.iter().filter(|m| m.what == "vram" || m.what == HOST_RSS) {
-        let sentence = format!("{} of {}: {}", memory.what, memory.of, memory.leak.sentence());
+        let sentence = format!("{} of {}: {}", memory.what, memory.of, memory.leak.text().en);
         match memory.leak.verdict {
             LeakVerdict::Leak => complaints.push(sentence),
             LeakVerdict::Unknown => unknown.push(sentence),
@@ -183,10 +184,10 @@ fn conclude(mut soak: Soak, silent_scrapes: u32, sample_s: f64) -> Soak {
     match soak.tier.verdict {
         tapedeck_slo::Verdict::Pass => {}
         verdict if verdict.undecided() && verdict != tapedeck_slo::Verdict::Unstable => {
-            unknown.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons.join("; ")));
+            unknown.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons_text().en));
         }
         verdict => {
-            complaints.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons.join("; ")))
+            complaints.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons_text().en))
         }
     }
     soak.complaints = complaints;

@@ -1,6 +1,7 @@
 //! Long calls, topologies, repetition: cases that are ladders or tiers beside the first.
 
 use serde_json::Value;
+use tapedeck_l10n::Localize;
 use tapedeck_slo::{CapacityState, Estimate, Repeatability, Spread, TierReport};
 
 use super::{array, at, cell, decision, percent, text};
@@ -108,7 +109,7 @@ pub(super) fn topologies(answer: &Value) -> Section {
 pub(super) fn repeat(answer: &Value) -> Section {
     let mut lead = decision(answer);
     let repeated: Option<Repeatability> = from(answer, "repeatability");
-    lead.extend(repeated.as_ref().map(|r| recorded(&r.sentence())));
+    lead.extend(repeated.as_ref().map(Localize::text));
     let [before, after]: [Option<TierReport>; 2] = ["before", "after"].map(|key| from(answer, key));
     // Where the two tiers were written down whole, their intervals are known as well.
     let figure = |tier: &Option<TierReport>, name: &str, value: Option<f64>| {
@@ -175,7 +176,7 @@ fn tier_row(report: &TierReport) -> Vec<LocalizedText> {
         p95(&report.final_latency),
         percent(report.kv_pool_p95),
         report.calls_counted.into(),
-        LocalizedText::join(&report.reasons.iter().map(|r| recorded(r)).collect::<Vec<_>>(), "; ", "；"),
+        report.reasons_text(),
     ]
 }
 

@@ -1,12 +1,13 @@
 //! The ladder: its table and its curves.
 
 use maud::{Markup, html};
+use tapedeck_l10n::Localize;
 use tapedeck_slo::{Estimate, Limit, Spread, Verdict};
 
 use super::{Writer, verdict_name};
 use crate::messages::{LocalizedText, MessageId, fixed, message, number};
 use crate::plots;
-use crate::read::{Step, recorded};
+use crate::read::Step;
 
 impl Writer<'_> {
     pub(super) fn ladder(&self) -> Markup {
@@ -91,7 +92,7 @@ impl Writer<'_> {
         let reasons: Vec<LocalizedText> = if at_rest {
             vec![MessageId::AtRest.said()]
         } else {
-            r.reasons.iter().map(|x| recorded(x)).collect()
+            r.reasons.iter().map(Localize::text).collect()
         };
         html! {
             tr class={ (class) @if !reasons.is_empty() { " explained" } } {
