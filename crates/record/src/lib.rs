@@ -23,6 +23,7 @@ pub mod outcome;
 pub mod sample;
 pub mod schema;
 pub mod speech;
+pub mod step;
 pub mod trace;
 
 pub use call::{CallMeta, CallRecord, WordCounts};
@@ -33,4 +34,5 @@ pub use outcome::{Outcome, OutcomeClass, OutcomeDetail};
 pub use sample::{GpuReading, Histogram, Metric, Sample, SampleBody, Scrape};
 pub use schema::Schema;
 pub use speech::{Interval, SpeechMap};
+pub use step::{Case, ContentKind, PaceKind, StepId, ladder_tiers};
 pub use trace::{Evidence, FinalKind, Message, MessageKind, Texts, Trace};

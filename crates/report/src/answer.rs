@@ -1,6 +1,5 @@
 //! The answer: both N*, what may be published, what limits, how sure.
 
-use serde_json::Value;
 use tapedeck_sizing::statement::Statement;
 use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, Verdict, capacity};
 
@@ -41,21 +40,20 @@ impl Answer {
             Some(limits) => Some(capacity(&tiers, limits)),
             None => {
                 let found = capacity(&tiers, &Limits::default());
-                run.capacity_file.clone().filter(|c| c.n_star == found.n_star && c.state == found.state)
+                run.answers.capacity.clone().filter(|c| c.n_star == found.n_star && c.state == found.state)
             }
         };
-        let long = run.answers.get("tc03b").filter(|_| withheld.is_empty()).and_then(|answer| {
-            let written: Capacity = from(answer, "capacity")?;
-            let tiers: Vec<TierReport> = from(answer, "tiers")?;
-            let found = capacity(&tiers, run.limits.as_ref()?);
+        let long = run.answers.long_calls.as_ref().filter(|_| withheld.is_empty()).and_then(|answer| {
+            let written = &answer.capacity;
+            let found = capacity(&answer.tiers, run.limits.as_ref()?);
             (found.n_star == written.n_star && found.published == written.published).then_some(found)
         });
-        let cap = run.answers.get("tc04").and_then(|answer| from::<u32>(answer, "clean_up_to"));
+        let cap = run.answers.quality.as_ref().and_then(|answer| answer.clean_up_to);
         let capped = |capacity: Option<Capacity>| capacity.map(|c| cap_by_words(c, cap));
         let (short, long) = (capped(short), capped(long));
         let statement = crate::promise::promised(run, short.as_ref(), long.as_ref());
         // A case writes its N* down when the ladder is done.
-        let unfinished = !tiers.is_empty() && run.capacity_file.is_none();
+        let unfinished = !tiers.is_empty() && run.answers.capacity.is_none();
         let elsewhere = short.as_ref().map(|c| elsewhere(run, c)).unwrap_or_default();
         Self { short, long, withheld, statement, unfinished, elsewhere, simulated: run.simulated() }
     }
@@ -202,9 +200,4 @@ pub fn limit_name(limit: Limit) -> LocalizedText {
         Limit::Final => message!(MessageId::LimitFinal),
         Limit::Vram => message!(MessageId::LimitVram),
     }
-}
-
-/// A part of a case's answer, if it is there and can be read.
-pub(crate) fn from<T: serde::de::DeserializeOwned>(answer: &Value, key: &str) -> Option<T> {
-    serde_json::from_value(answer.get(key)?.clone()).ok()
 }

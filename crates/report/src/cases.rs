@@ -1,11 +1,11 @@
-//! Sections from the answers of the other cases, read as far as they can be.
+//! Sections from the answers of the other cases.
 
 mod campaign;
 mod endurance;
 mod figures;
 mod ladders;
 
-use serde_json::Value;
+use tapedeck_answers::Decision;
 
 pub(crate) use self::campaign::campaign;
 use self::endurance::{faults, soak};
@@ -15,40 +15,29 @@ use crate::messages::{Lang, LocalizedText, MessageId, message, number};
 use crate::read::{Run, recorded};
 use crate::section::Section;
 
-/// Every case with the command that makes it and what it shows.
-const CASES: [(&str, MessageId); 8] = [
-    ("tc01", MessageId::CaseTc01),
-    ("tc02", MessageId::CaseTc02),
-    ("tc03b", MessageId::CaseTc03b),
-    ("tc04", MessageId::CaseTc04),
-    ("tc05", MessageId::CaseTc05),
-    ("tc06", MessageId::CaseTc06),
-    ("tc07", MessageId::CaseTc07),
-    ("tc08", MessageId::CaseTc08),
-];
-
 /// The sections that this run has, and a sentence for each case it has not.
 pub(crate) fn sections(run: &Run, lang: Lang) -> (Vec<Section>, Vec<LocalizedText>) {
+    let a = &run.answers;
     let (mut found, mut missing) = (Vec::new(), Vec::new());
-    for (name, title) in CASES {
-        let Some(answer) = run.answers.get(name) else {
+    let all: [(&'static str, MessageId, Option<(Section, bool)>); 8] = [
+        ("tc01", MessageId::CaseTc01, a.single_stream.as_ref().map(|a| (baseline(a), a.interrupted))),
+        ("tc02", MessageId::CaseTc02, a.footprint.as_ref().map(|a| (memory(a), a.interrupted))),
+        ("tc03b", MessageId::CaseTc03b, a.long_calls.as_ref().map(|a| (long_calls(a), a.interrupted))),
+        ("tc04", MessageId::CaseTc04, a.quality.as_ref().map(|a| (words(a), a.interrupted))),
+        ("tc05", MessageId::CaseTc05, a.soak.as_ref().map(|a| (soak(run, a, lang), a.interrupted))),
+        ("tc06", MessageId::CaseTc06, a.fault.as_ref().map(|a| (faults(run, a, lang), a.interrupted))),
+        ("tc07", MessageId::CaseTc07, a.topology.as_ref().map(|a| (topologies(a), a.interrupted))),
+        ("tc08", MessageId::CaseTc08, a.repeatability.as_ref().map(|a| (repeat(a), a.interrupted))),
+    ];
+    for (name, title, section) in all {
+        let Some((mut section, interrupted)) = section else {
             missing.push(message!(MessageId::CaseMissing, title, format!("{name} --into {}", run.name())));
             continue;
-        };
-        let mut section = match name {
-            "tc01" => baseline(answer),
-            "tc02" => memory(answer),
-            "tc03b" => long_calls(answer),
-            "tc04" => words(answer),
-            "tc05" => soak(run, answer, lang),
-            "tc06" => faults(run, answer, lang),
-            "tc07" => topologies(answer),
-            _ => repeat(answer),
         };
         section.title = title.said();
         section.id = name;
         section.source = format!("{name}.json");
-        if answer.get("interrupted").and_then(Value::as_bool) == Some(true) {
+        if interrupted {
             section.lead.insert(0, message!(MessageId::CaseInterrupted));
         }
         found.push(section);
@@ -56,51 +45,35 @@ pub(crate) fn sections(run: &Run, lang: Lang) -> (Vec<Section>, Vec<LocalizedTex
     (found, missing)
 }
 
-/// A number at a path like `soak.drift.rise_s`.
-fn at(value: &Value, path: &str) -> Option<f64> {
-    find(value, path)?.as_f64()
-}
-
-fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(value, |v, key| v.get(key))
-}
-
-fn array<'a>(value: &'a Value, path: &str) -> &'a [Value] {
-    find(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-fn text(value: &Value, path: &str) -> LocalizedText {
-    find(value, path)
-        .and_then(Value::as_str)
-        .map_or_else(|| message!(MessageId::NotKnown), LocalizedText::same)
+fn unknown() -> LocalizedText {
+    message!(MessageId::NotKnown)
 }
 
 fn cell(value: Option<f64>) -> LocalizedText {
-    value.map_or_else(|| message!(MessageId::NotKnown), |v| number(v).into())
+    value.map_or_else(unknown, |v| number(v).into())
 }
 
 fn percent(value: Option<f64>) -> LocalizedText {
-    value.map_or_else(|| message!(MessageId::NotKnown), |v| format!("{} %", number(v * 100.0)).into())
+    value.map_or_else(unknown, |v| format!("{} %", number(v * 100.0)).into())
 }
 
-fn yes(value: Option<&Value>) -> LocalizedText {
-    match value.and_then(Value::as_bool) {
+fn yes(value: Option<bool>) -> LocalizedText {
+    match value {
         Some(true) => message!(MessageId::Yes),
         Some(false) => message!(MessageId::No),
-        None => message!(MessageId::NotKnown),
+        None => unknown(),
     }
 }
 
 /// The decision of a case in words.
-fn decision(answer: &Value) -> Vec<LocalizedText> {
-    match answer.get("decision").and_then(Value::as_str) {
-        Some("yes") => vec![message!(MessageId::DecisionYes)],
-        Some("no") => vec![message!(MessageId::DecisionNo)],
-        Some("undecidable") => vec![message!(MessageId::DecisionOpen)],
-        _ => Vec::new(),
-    }
+fn decision(decision: Decision) -> Vec<LocalizedText> {
+    vec![match decision {
+        Decision::Yes => message!(MessageId::DecisionYes),
+        Decision::No => message!(MessageId::DecisionNo),
+        Decision::Undecidable => message!(MessageId::DecisionOpen),
+    }]
 }
 
-fn sentences(answer: &Value, path: &str) -> impl Iterator<Item = LocalizedText> {
-    array(answer, path).iter().filter_map(Value::as_str).map(recorded)
+fn sentences(all: &[String]) -> impl Iterator<Item = LocalizedText> {
+    all.iter().map(|sentence| recorded(sentence))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tapedeck_record::ExitCode;
 use tapedeck_slo::{Capacity, CapacityState, Estimate, TierReport};
 
@@ -13,7 +13,7 @@ use crate::settings::flatten;
 use crate::symptoms::{ChangeFacts, Finding, symptoms_of_change};
 
 /// A setting that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Key, e.g. `config.load.chunk_ms`.
     pub key: String,

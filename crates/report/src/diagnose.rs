@@ -138,13 +138,8 @@ fn facts(run: &Run, calm: Option<&Step>, step: &Step) -> Facts {
 /// What the case that counts words says of a step of its own.
 fn words_alarm(run: &Run, step: &Step) -> Option<bool> {
     step.name.strip_prefix("tc04-")?;
-    let points = run.answers.get("tc04")?.get("points")?.as_array()?;
-    let streams = u64::from(step.report.streams);
-    points
-        .iter()
-        .find(|p| p.get("streams").and_then(|n| n.as_u64()) == Some(streams))?
-        .get("alarm")?
-        .as_bool()
+    let points = &run.answers.quality.as_ref()?.points;
+    points.iter().find(|p| p.streams == step.report.streams).map(|p| p.alarm)
 }
 
 /// Median first text of each stream's first call, and of the same calls of the tape later, so that content does not

@@ -5,6 +5,7 @@ use tapedeck_slo::{Limit, LimitVerdict, TierReport, Verdict, capacity, ladder_ro
 use tapedeck_stats::percentile;
 
 use crate::messages::{LocalizedText, MessageId, message, number};
+use crate::newrun::Derived;
 use crate::read::{Run, Step};
 
 /// How heavy a doubt is.
@@ -73,18 +74,14 @@ pub(crate) fn cross_check(run: &mut Run) {
 
 /// That a run was not measured as it stands, and what it was made from.
 fn derived(run: &Run) -> Option<Doubt> {
-    let origin = run.answers.get("derived")?;
-    let list = |key: &str| -> Option<String> {
-        let names: Vec<&str> = origin.get(key)?.as_array()?.iter().filter_map(|v| v.as_str()).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    };
-    if let Some(names) = list("merged_from") {
-        return Some(Doubt::note(message!(MessageId::MergedFrom, names)));
-    }
-    let from = origin.get("rescored_from")?.as_str()?;
-    Some(Doubt::note(match list("settings") {
-        Some(settings) => message!(MessageId::RescoredWith, from, settings),
-        None => message!(MessageId::RescoredAsItWas, from),
+    Some(Doubt::note(match run.derived.as_ref()? {
+        Derived::Merged { merged_from, .. } => message!(MessageId::MergedFrom, merged_from.join(", ")),
+        Derived::Rescored { rescored_from, settings, .. } if settings.is_empty() => {
+            message!(MessageId::RescoredAsItWas, rescored_from.as_str())
+        }
+        Derived::Rescored { rescored_from, settings, .. } => {
+            message!(MessageId::RescoredWith, rescored_from.as_str(), settings.join(", "))
+        }
     }))
 }
 
@@ -181,7 +178,7 @@ fn ladder_edited(run: &Run) -> Option<Doubt> {
 
 /// `capacity.json` must be what the tiers give.
 fn capacity_edited(run: &Run) -> Option<Doubt> {
-    let written = run.capacity_file.as_ref()?;
+    let written = run.answers.capacity.as_ref()?;
     let limits = run.limits.as_ref()?;
     let tiers: Vec<_> = run.ladder().into_iter().map(|s| s.report.clone()).collect();
     if tiers.is_empty() || run.steps_unread > 0 {

@@ -66,5 +66,6 @@ pub mod waits;
 pub use answer::Answer;
 pub use doubt::{Doubt, Weight};
 pub use messages::{Lang, LocalizedText};
+pub use newrun::Derived;
 pub use output::{Wanted, WriteError, Written, write_html, write_report};
 pub use read::{ReadError, Reading, Run, Step};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tapedeck_rundir::{Event, RunInfo};
 
 use crate::compare::{Change, changes, labels, refusals};
 use crate::messages::{LocalizedText, MessageId, message};
-use crate::newrun::{NewRun, NewStep, taken, write};
+use crate::newrun::{Derived, NewRun, NewStep, taken, write};
 use crate::output::WriteError;
 use crate::read::{Run, of_ladder};
 use crate::settings::flatten;
@@ -198,10 +198,10 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
         steps,
         events,
         limits,
-        derived: json!({
-            "merged_from": names,
-            "settings_that_differ": changes.iter().cloned().collect::<BTreeMap<_, _>>(),
-        }),
+        derived: Derived::Merged {
+            merged_from: names,
+            settings_that_differ: changes.iter().cloned().collect(),
+        },
     };
     write(&run, out)?;
     Ok(Merged { tiers, changes })

@@ -1,13 +1,15 @@
 //! Writes a run directory that was not measured but derived: rescored or merged.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tapedeck_record::CallRecord;
 use tapedeck_rundir::{CommittedStep, Event, RunInfo, atomic};
 use tapedeck_slo::{LADDER_HEADER, Limits, TierReport, capacity, ladder_row};
 
+use crate::compare::Change;
 use crate::output::{WriteError, folder};
 
 /// One step of a derived run.
@@ -20,6 +22,28 @@ pub(crate) struct NewStep {
     pub(crate) series: Vec<u8>,
 }
 
+/// What a derived run was made from and how: `derived.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Derived {
+    /// The ladders of several runs in one.
+    Merged {
+        /// Names of the runs.
+        merged_from: Vec<String>,
+        /// Settings that differ from the first run's, by the name of the run that has others.
+        settings_that_differ: BTreeMap<String, Vec<Change>>,
+    },
+    /// Another run, scored anew.
+    Rescored {
+        /// Steps that could not be scored anew.
+        left_out: Vec<String>,
+        /// Name of the run.
+        rescored_from: String,
+        /// Settings that were changed, `slo.rtf_p95 = 0.3`.
+        settings: Vec<String>,
+    },
+}
+
 /// A derived run.
 #[derive(Debug)]
 pub(crate) struct NewRun {
@@ -30,7 +54,7 @@ pub(crate) struct NewRun {
     pub(crate) events: Vec<Event>,
     pub(crate) limits: Limits,
     /// What it was derived from and how, for `derived.json`.
-    pub(crate) derived: serde_json::Value,
+    pub(crate) derived: Derived,
 }
 
 #[derive(Serialize)]

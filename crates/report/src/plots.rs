@@ -210,18 +210,15 @@ fn curve_plot(run: &Run, answer: &Answer, curve: &Curve, lang: Lang) -> Option<N
 
 /// Whether words of a labelled step are worse than those of a single stream; empty where that was not compared.
 fn words_verdict(run: &Run, step: &Step) -> Option<Verdict> {
-    let points = run.answers.get("tc04")?.get("points")?.as_array()?;
-    let streams = u64::from(step.report.streams);
-    let point =
-        points.iter().find(|p| p.get("streams").and_then(serde_json::Value::as_u64) == Some(streams))?;
-    Some(if point.get("alarm")?.as_bool()? { Verdict::Fail } else { Verdict::Pass })
+    let points = &run.answers.quality.as_ref()?.points;
+    let point = points.iter().find(|p| p.streams == step.report.streams)?;
+    Some(if point.alarm { Verdict::Fail } else { Verdict::Pass })
 }
 
 /// The word error rate at which the alarm goes off, where the same calls are compared, and the rise that it allows.
 fn words_limit(run: &Run) -> Option<(f64, f64)> {
-    let answer = run.answers.get("tc04")?;
-    let baseline = answer.get("baseline")?.get("wer")?.get("rate")?.as_f64()?;
-    let points = answer.get("limit_points")?.as_f64()?;
+    let answer = run.answers.quality.as_ref()?;
+    let (baseline, points) = (answer.baseline?.wer?.rate, answer.limit_points);
     Some((baseline + points / 100.0, points))
 }
 

@@ -151,8 +151,7 @@ fn played(run: &Run, of_tape: fn(&Step) -> bool) -> Option<Durations> {
 
 /// The best that a ladder without pace reached in this run.
 fn ceiling(run: &Run) -> Option<u32> {
-    let tiers = run.answers.get("offline")?.as_array()?;
-    hard_ceiling(tiers.iter().filter_map(|tier| tier.get("audio_s_per_s")?.as_f64()))
+    hard_ceiling(run.answers.offline.as_ref()?.iter().filter_map(|tier| tier.audio_s_per_s))
 }
 
 fn instances(run: &Run) -> usize {

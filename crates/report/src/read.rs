@@ -1,13 +1,13 @@
 //! A run directory as far as it can be read.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
+use tapedeck_answers::Answers;
 use tapedeck_record::CallRecord;
 use tapedeck_rundir::{CommittedStep, Event, RunInfo};
 use tapedeck_sizing::PromisePlan;
-use tapedeck_slo::{Capacity, Limits, TierReport};
+use tapedeck_slo::{Limits, TierReport};
 
 pub use crate::blocks::Reading;
 use crate::blocks::{Bad, Owners, standing, walk};
@@ -16,6 +16,7 @@ use crate::data::{Rows, Tables};
 use crate::doubt::Doubt;
 use crate::line::Line;
 use crate::messages::{LocalizedText, MessageId, message};
+use crate::newrun::Derived;
 use crate::samples::Samples;
 use crate::series::Series;
 
@@ -98,10 +99,10 @@ pub struct Run {
     pub steps: Vec<Step>,
     /// Lines of the journal that could not be read: tiers that are missing here.
     pub steps_unread: usize,
-    /// N* as the case wrote it down.
-    pub capacity_file: Option<Capacity>,
-    /// The answers of the cases (`tc01.json`...), by name without the ending.
-    pub answers: BTreeMap<String, serde_json::Value>,
+    /// The answers of the cases.
+    pub answers: Answers,
+    /// What the run was made from, where it was not measured as it stands.
+    pub derived: Option<Derived>,
     /// What happened when.
     pub events: Vec<Event>,
     /// `ladder.csv` as it stands, header first.
@@ -113,10 +114,6 @@ pub struct Run {
 /// Files of which one at least makes a folder a run.
 const SIGNS: [&str; 6] =
     ["run.json", "steps.jsonl", "ladder.csv", "calls.jsonl", "environment.toml", "capacity.json"];
-
-/// The files that a case leaves as its answer, and what a derived run says of its origin.
-const ANSWERS: [&str; 11] =
-    ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08", "campaign", "offline", "derived"];
 
 impl Run {
     /// Reads a run directory; what is missing or damaged is said in [`Run::doubts`], never guessed.
@@ -155,13 +152,9 @@ impl Run {
         let promise = config.as_ref().map(|c| promise(c, &mut doubts)).unwrap_or_default();
         let environment = toml_table(path, "environment.toml", &mut doubts);
         let (committed, steps_unread) = journal(path, &mut doubts);
-        let capacity_file = json(path, "capacity.json", &mut doubts, false);
-        let answers = ANSWERS
-            .iter()
-            .filter_map(|name| {
-                Some(((*name).to_string(), json(path, &format!("{name}.json"), &mut doubts, false)?))
-            })
-            .collect();
+        let (answers, unread) = Answers::read(path);
+        doubts.extend(unread.into_iter().map(|e| Doubt::unreadable(&e.file, e.why)));
+        let derived = json(path, "derived.json", &mut doubts, false);
         let events = lines(path, "events.jsonl", &mut doubts);
         let ladder_csv = std::fs::read_to_string(path.join("ladder.csv")).ok().map(|text| csv::cells(&text));
         let mut steps: Vec<Step> = standing(&committed)
@@ -190,8 +183,8 @@ impl Run {
             environment,
             steps,
             steps_unread,
-            capacity_file,
             answers,
+            derived,
             events,
             ladder_csv,
             doubts,

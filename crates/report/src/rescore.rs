@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use tapedeck_metrics::EngineKind;
 use tapedeck_record::{CallMeta, CallRecord, Evidence, Metric, Sample};
 use tapedeck_rundir::RunInfo;
@@ -13,7 +12,7 @@ use tapedeck_slo::{
 };
 use tapedeck_tape::{Manifest, TapeError, md5_hex};
 
-use crate::newrun::{NewRun, NewStep, taken, write};
+use crate::newrun::{Derived, NewRun, NewStep, taken, write};
 use crate::output::WriteError;
 use crate::read::{Run, Step, of_ladder};
 use crate::traces::{TraceError, traces};
@@ -148,11 +147,11 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
         steps,
         events: run.events.clone(),
         limits,
-        derived: json!({
-            "rescored_from": run.name(),
-            "settings": changes.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>(),
-            "left_out": left_out,
-        }),
+        derived: Derived::Rescored {
+            left_out: left_out.clone(),
+            rescored_from: run.name(),
+            settings: changes.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect(),
+        },
     };
     write(&new, out)?;
     Ok(Rescored { steps: scored, left_out })

@@ -1,7 +1,7 @@
 //! What a reader who wants to rely on the number should worry about.
 
-use serde_json::Value;
-use tapedeck_slo::{CapacityState, Verdict};
+use tapedeck_answers::Soak;
+use tapedeck_slo::{CapacityState, LeakVerdict, Verdict};
 
 use crate::answer::Answer;
 use crate::doubt::Weight;
@@ -53,7 +53,7 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
         }
         if capacity.quality_cap.is_some() {
             add(Level::Seen, message!(MessageId::RiskQuality));
-        } else if !run.answers.contains_key("tc04") {
+        } else if run.answers.quality.is_none() {
             add(Level::Unknown, message!(MessageId::RiskNoQuality));
         } else if words_alarm(run) == Some(false) {
             add(Level::Fine, message!(MessageId::RiskWordsFine));
@@ -88,11 +88,10 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
     all
 }
 
-/// Whether words got worse at any load that was played; empty where that is not known of one of them.
+/// Whether words got worse at any load that was played; empty where none was.
 fn words_alarm(run: &Run) -> Option<bool> {
-    let points = run.answers.get("tc04")?.get("points")?.as_array().filter(|points| !points.is_empty())?;
-    let alarms: Option<Vec<bool>> = points.iter().map(|p| p.get("alarm")?.as_bool()).collect();
-    alarms.map(|alarms| alarms.contains(&true))
+    let points = run.answers.quality.as_ref().map(|a| &a.points).filter(|points| !points.is_empty())?;
+    Some(points.iter().any(|p| p.alarm))
 }
 
 const fn verdict_word(verdict: Verdict) -> &'static str {
@@ -109,16 +108,16 @@ fn temperature(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
     }
 }
 
+fn soaked(run: &Run) -> Option<&Soak> {
+    run.answers.soak.as_ref()?.soak.as_ref()
+}
+
 fn leak(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
-    let verdicts: Vec<&str> = run
-        .answers
-        .get("tc05")
-        .and_then(|a| a.get("soak")?.get("memory")?.as_array())
-        .map(|m| m.iter().filter_map(|m| m.get("leak")?.get("verdict")?.as_str()).collect())
-        .unwrap_or_default();
-    if verdicts.contains(&"leak") {
+    let memory = soaked(run).map(|soak| soak.memory.iter());
+    let verdicts: Vec<LeakVerdict> = memory.into_iter().flatten().map(|m| m.leak.verdict).collect();
+    if verdicts.contains(&LeakVerdict::Leak) {
         add(Level::Seen, message!(MessageId::RiskLeak));
-    } else if verdicts.is_empty() || verdicts.contains(&"unknown") {
+    } else if verdicts.is_empty() || verdicts.contains(&LeakVerdict::Unknown) {
         add(Level::Unknown, message!(MessageId::RiskNoSoak));
     } else {
         add(Level::Fine, message!(MessageId::RiskNoLeak));
@@ -126,22 +125,18 @@ fn leak(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
 }
 
 fn soak(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
-    let complaints = run.answers.get("tc05").and_then(|a| a.get("soak")?.get("complaints")?.as_array());
-    if let Some(complaints) = complaints.filter(|c| !c.is_empty()) {
-        add(Level::Seen, message!(MessageId::RiskSoak, complaints.len()));
+    if let Some(soak) = soaked(run).filter(|soak| !soak.complaints.is_empty()) {
+        add(Level::Seen, message!(MessageId::RiskSoak, soak.complaints.len()));
     }
 }
 
 fn failover(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
-    let Some(answer) = run.answers.get("tc06") else {
+    let Some(answer) = &run.answers.fault else {
         add(Level::Unknown, message!(MessageId::RiskNoFault));
         return;
     };
-    let complaints = answer.get("complaints").and_then(Value::as_array).map_or(0, Vec::len);
-    let retries = answer
-        .get("incidents")
-        .and_then(Value::as_array)
-        .is_some_and(|i| i.iter().any(|i| i.get("retries_needed").and_then(Value::as_bool) == Some(true)));
+    let complaints = answer.complaints.len();
+    let retries = answer.incidents.iter().any(|i| i.retries_needed);
     if complaints > 0 {
         add(Level::Seen, message!(MessageId::RiskFault, complaints));
     } else {
@@ -153,7 +148,7 @@ fn failover(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
 }
 
 fn repeatability(run: &Run, add: &mut dyn FnMut(Level, LocalizedText)) {
-    let drift = run.answers.get("tc08").and_then(|a| a.get("repeatability")?.get("drift")?.as_bool());
+    let drift = run.answers.repeatability.as_ref().and_then(|a| a.repeatability.drift);
     match drift {
         Some(true) => add(Level::Seen, message!(MessageId::RiskDrift)),
         Some(false) => add(Level::Fine, message!(MessageId::RiskNoDrift)),

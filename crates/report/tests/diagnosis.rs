@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use tapedeck_answers::QualityAnswer;
 use tapedeck_record::{
     CallMeta, Evidence, FinalKind, Interval, Message, MessageKind, Outcome, OutcomeDetail, SpeechMap, Trace,
 };
@@ -132,8 +133,8 @@ fn run(steps: Vec<Step>) -> Run {
         environment: None,
         steps,
         steps_unread: 0,
-        capacity_file: None,
-        answers: BTreeMap::new(),
+        answers: Default::default(),
+        derived: None,
         events: Vec::new(),
         ladder_csv: None,
         doubts: Vec::new(),
@@ -342,8 +343,11 @@ fn what_stands_beside_the_calls_is_read_too() {
     );
     let words = |run: &mut Run| {
         run.steps.last_mut().unwrap().name = "tc04-N060".into();
-        let answer = r#"{"points":[{"streams":60,"alarm":true}]}"#;
-        run.answers.insert("tc04".into(), serde_json::from_str(answer).unwrap());
+        let mut answer: QualityAnswer = serde_json::from_str(include_str!("answers/tc04.json")).unwrap();
+        for point in &mut answer.points {
+            (point.streams, point.alarm) = (60, true);
+        }
+        run.answers.quality = Some(answer);
     };
     assert_eq!(with(&words), [Symptom::WorseWords]);
 }

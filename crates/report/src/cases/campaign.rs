@@ -1,42 +1,41 @@
 //! The books of a campaign: every part with its answer, on one table.
 
-use serde_json::Value;
+use tapedeck_answers::{Decision, Part};
 
-use super::{CASES, array, at, cell, text};
+use super::cell;
 use crate::messages::{LocalizedText, MessageId, message};
 use crate::read::{Run, recorded};
 use crate::section::{Section, Table};
 
 /// What the campaign answered, if the run is one.
 pub(crate) fn campaign(run: &Run) -> Option<Section> {
-    let answer = run.answers.get("campaign")?;
+    let answer = run.answers.campaign.as_ref()?;
     let mut lead = Vec::new();
-    if answer.get("interrupted").and_then(Value::as_bool) == Some(true) {
+    if answer.interrupted {
         lead.push(message!(MessageId::CampaignInterrupted));
     }
-    lead.extend(
-        answer
-            .get("stopped")
-            .and_then(Value::as_str)
-            .map(|why| message!(MessageId::CampaignStopped, recorded(why))),
-    );
-    let parts = array(answer, "parts").iter().map(|part| {
+    lead.extend(answer.stopped.as_ref().map(|why| message!(MessageId::CampaignStopped, recorded(why))));
+    let parts = answer.parts.iter().map(|part| {
         vec![
-            title(part.get("part").and_then(Value::as_str)),
-            match part.get("decision").and_then(Value::as_str) {
-                Some("yes") => message!(MessageId::Yes),
-                Some("no") => message!(MessageId::No),
-                Some("undecidable") => message!(MessageId::Undecided),
+            title(part.part).said(),
+            match part.decision {
+                Some(Decision::Yes) => message!(MessageId::Yes),
+                Some(Decision::No) => message!(MessageId::No),
+                Some(Decision::Undecidable) => message!(MessageId::Undecided),
                 // A part without a decision was left out; its sentence says why.
-                _ => message!(MessageId::LeftOut),
+                None => message!(MessageId::LeftOut),
             },
-            sentence(part, "sentence"),
-            cell(at(part, "seconds").map(|s| (s / 6.0).round() / 10.0)),
+            recorded(&part.sentence),
+            cell(Some((part.seconds / 6.0).round() / 10.0)),
         ]
     });
-    let reruns = array(answer, "reruns")
-        .iter()
-        .map(|rerun| vec![text(rerun, "run"), sentence(rerun, "capacity"), sentence(rerun, "why")]);
+    let reruns = answer.reruns.iter().map(|rerun| {
+        vec![
+            LocalizedText::same(rerun.run.display().to_string()),
+            recorded(&rerun.capacity),
+            recorded(&rerun.why),
+        ]
+    });
     Some(Section {
         id: "campaign",
         title: message!(MessageId::Campaign),
@@ -67,17 +66,16 @@ pub(crate) fn campaign(run: &Run) -> Option<Section> {
     })
 }
 
-fn title(part: Option<&str>) -> LocalizedText {
+const fn title(part: Part) -> MessageId {
     match part {
-        Some("tc03") => message!(MessageId::CaseTc03),
-        Some(name) => CASES
-            .iter()
-            .find(|(case, _)| *case == name)
-            .map_or_else(|| LocalizedText::same(name), |(_, title)| title.said()),
-        None => message!(MessageId::NotKnown),
+        Part::Tc01 => MessageId::CaseTc01,
+        Part::Tc02 => MessageId::CaseTc02,
+        Part::Tc03 => MessageId::CaseTc03,
+        Part::Tc03b => MessageId::CaseTc03b,
+        Part::Tc04 => MessageId::CaseTc04,
+        Part::Tc05 => MessageId::CaseTc05,
+        Part::Tc06 => MessageId::CaseTc06,
+        Part::Tc07 => MessageId::CaseTc07,
+        Part::Tc08 => MessageId::CaseTc08,
     }
-}
-
-fn sentence(value: &Value, key: &str) -> LocalizedText {
-    value.get(key).and_then(Value::as_str).map_or_else(|| message!(MessageId::NotKnown), recorded)
 }

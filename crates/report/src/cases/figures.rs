@@ -1,43 +1,40 @@
 //! One stream, memory, words: cases that measure figures of their own.
 
-use serde_json::Value;
+use tapedeck_answers::{
+    ErrorRate, Few, FootprintAnswer, QualityAnswer, Rise, SingleStreamAnswer, SingleStreamFigures,
+};
+use tapedeck_slo::TtftBasis;
 
-use super::{array, at, cell, decision, find, percent, sentences, text, yes};
+use super::{cell, decision, percent, sentences, unknown, yes};
 use crate::messages::{LocalizedText, MessageId, fixed, message, number};
 use crate::read::recorded;
 use crate::section::{Section, Table};
 
-pub(super) fn baseline(answer: &Value) -> Section {
-    let mut lead = decision(answer);
-    lead.extend(sentences(answer, "reasons"));
-    let floors = array(answer, "floors").iter().map(|f| {
-        let p95 = f.get("p95_s").and_then(Value::as_f64);
-        let basis = match f.get("basis").and_then(Value::as_str) {
-            Some("wire") => message!(MessageId::DefTtftWire),
-            Some("speech") => message!(MessageId::DefTtftSpeech),
-            Some("window") => message!(MessageId::DefTtftWindow),
-            _ => text(f, "basis"),
+pub(super) fn baseline(answer: &SingleStreamAnswer) -> Section {
+    let mut lead = decision(answer.decision);
+    lead.extend(sentences(&answer.reasons));
+    let floors = answer.floors.iter().map(|f| {
+        let basis = match f.basis {
+            TtftBasis::Wire => message!(MessageId::DefTtftWire),
+            TtftBasis::Speech => message!(MessageId::DefTtftSpeech),
+            TtftBasis::Window => message!(MessageId::DefTtftWindow),
         };
-        vec![basis, cell(p95), cell(at(f, "max_s")), cell(at(f, "n")), yes(f.get("reachable"))]
+        vec![basis, cell(Some(f.p95_s)), cell(Some(f.max_s)), f.n.into(), yes(Some(f.reachable))]
     });
-    let figures = [
-        ("rtf", MessageId::FigRtf),
-        ("ttft_wire_s", MessageId::DefTtftWire),
-        ("ttft_speech_s", MessageId::DefTtftSpeech),
-        ("ttft_window_s", MessageId::DefTtftWindow),
-        ("final_s", MessageId::FigFinal),
+    type Get = fn(&SingleStreamFigures) -> Option<Few>;
+    let figures: [(Get, MessageId); 5] = [
+        (|f| f.rtf, MessageId::FigRtf),
+        (|f| f.ttft_wire_s, MessageId::DefTtftWire),
+        (|f| f.ttft_speech_s, MessageId::DefTtftSpeech),
+        (|f| f.ttft_window_s, MessageId::DefTtftWindow),
+        (|f| f.final_s, MessageId::FigFinal),
     ];
-    let rows = figures.iter().map(|(key, name)| {
-        let of = |pass: &str, what: &str| cell(at(answer, &format!("{pass}.{key}.{what}")));
-        vec![
-            name.said(),
-            of("warm", "p50"),
-            of("warm", "max"),
-            of("warm", "n"),
-            of("cold", "p50"),
-            of("cold", "max"),
-            of("cold", "n"),
-        ]
+    let rows = figures.iter().map(|(get, name)| {
+        let of = |few: Option<Few>| {
+            let n = few.map_or_else(unknown, |f| f.n.into());
+            [cell(few.map(|f| f.p50)), cell(few.map(|f| f.max)), n]
+        };
+        [name.said()].into_iter().chain(of(get(&answer.warm))).chain(of(get(&answer.cold))).collect()
     });
     Section {
         lead,
@@ -76,35 +73,35 @@ fn dash(value: Option<f64>) -> LocalizedText {
     value.map_or_else(|| "—".into(), |v| number(v).into())
 }
 
-pub(super) fn memory(answer: &Value) -> Section {
-    let mut lead = decision(answer);
-    lead.extend(answer.get("no_gpu").and_then(Value::as_str).map(recorded));
-    let rows = array(answer, "table").iter().map(|row| {
+pub(super) fn memory(answer: &FootprintAnswer) -> Section {
+    let mut lead = decision(answer.decision);
+    lead.extend(answer.no_gpu.as_deref().map(recorded));
+    let rows = answer.table.iter().map(|row| {
         vec![
-            match row.get("figure").and_then(Value::as_str) {
-                Some("pool_tokens" | "pool_gb") => message!(MessageId::FigPool),
-                Some("stream_tokens" | "stream_mb") => message!(MessageId::FigStream),
-                Some("idle_tokens") => message!(MessageId::FigIdle),
-                Some("overhead_gb") => message!(MessageId::FigOverhead),
-                _ => text(row, "figure"),
+            match row.figure.as_str() {
+                "pool_tokens" | "pool_gb" => message!(MessageId::FigPool),
+                "stream_tokens" | "stream_mb" => message!(MessageId::FigStream),
+                "idle_tokens" => message!(MessageId::FigIdle),
+                "overhead_gb" => message!(MessageId::FigOverhead),
+                other => LocalizedText::same(other),
             },
-            row.get("unit").and_then(Value::as_str).map_or_else(|| message!(MessageId::NotKnown), recorded),
-            dash(at(row, "theory")),
-            dash(at(row, "measured")),
-            dash(at(row, "low")),
-            dash(at(row, "high")),
-            cell(at(row, "n")),
-            row.get("note").and_then(Value::as_str).map_or_else(LocalizedText::default, recorded),
+            recorded(&row.unit),
+            dash(row.theory),
+            dash(row.measured),
+            dash(row.low),
+            dash(row.high),
+            row.n.map_or_else(unknown, LocalizedText::from),
+            recorded(&row.note),
         ]
     });
-    let levels = array(answer, "levels").iter().map(|level| {
+    let levels = answer.levels.iter().map(|level| {
         vec![
-            cell(at(level, "streams")),
-            percent(at(level, "kv_mean")),
-            cell(at(level, "n")),
-            cell(at(level, "preempt_delta")),
-            cell(at(level, "vram_used_bytes").map(|b| b / 1e9)),
-            yes(level.get("fit")),
+            level.streams.into(),
+            percent(level.kv_mean),
+            level.n.into(),
+            cell(level.preempt_delta),
+            cell(level.vram_used_bytes.map(|b| b / 1e9)),
+            yes(Some(level.fit)),
         ]
     });
     Section {
@@ -141,35 +138,34 @@ pub(super) fn memory(answer: &Value) -> Section {
     }
 }
 
-pub(super) fn words(answer: &Value) -> Section {
-    let mut lead = decision(answer);
-    let rate = |v: &Value, path: &str| percent(at(v, path));
+pub(super) fn words(answer: &QualityAnswer) -> Section {
+    let mut lead = decision(answer.decision);
+    let rate = |rate: Option<ErrorRate>| percent(rate.map(|r| r.rate));
+    let baseline = answer.baseline.unwrap_or_default();
     lead.push(message!(
         MessageId::WordsLead,
-        rate(answer, "baseline.wer.rate"),
-        rate(answer, "baseline.cer.rate"),
-        cell(at(answer, "limit_points"))
+        rate(baseline.wer),
+        rate(baseline.cer),
+        cell(Some(answer.limit_points))
     ));
-    let rise = |v: &Value, key: &str| match (at(v, &format!("{key}.points")), find(v, key)) {
-        (Some(points), Some(r)) => {
-            let bound = |k| at(r, k).map_or_else(|| "?".into(), fixed);
-            LocalizedText::same(format!("{} [{}, {}]", fixed(points), bound("low"), bound("high")))
-        }
-        _ => message!(MessageId::NotKnown),
+    let rise = |rise: Option<Rise>| {
+        rise.map_or_else(unknown, |r| {
+            LocalizedText::same(format!("{} [{}, {}]", fixed(r.points), fixed(r.low), fixed(r.high)))
+        })
     };
-    let rows = array(answer, "points").iter().map(|p| {
+    let rows = answer.points.iter().map(|p| {
         vec![
-            cell(at(p, "streams")),
-            rate(p, "rates.wer.rate"),
-            rise(p, "wer_rise"),
-            rate(p, "rates.cer.rate"),
-            rise(p, "cer_rise"),
-            cell(at(p, "rates.wer.calls")),
-            cell(at(p, "lost_calls")),
+            p.streams.into(),
+            rate(p.rates.wer),
+            rise(p.wer_rise),
+            rate(p.rates.cer),
+            rise(p.cer_rise),
+            p.rates.wer.map_or_else(unknown, |r| r.calls.into()),
+            p.lost_calls.into(),
             // As in the ladder: * where only the estimate decides.
-            match p.get("sure").and_then(Value::as_bool) {
-                Some(false) => LocalizedText::join(&[yes(p.get("alarm")), "*".into()], " ", " "),
-                _ => yes(p.get("alarm")),
+            match p.sure {
+                false => LocalizedText::join(&[yes(Some(p.alarm)), "*".into()], " ", " "),
+                true => yes(Some(p.alarm)),
             },
         ]
     });
