@@ -427,7 +427,7 @@ fn page(args: &ReportArgs, given: &Path, folder: &Path, out: &mut dyn Write) -> 
 /// Holds every limit against every whole step; of a ladder, only against the tiers up to its N*.
 fn check(run: &Run, answer: &Answer, demands: &[Demand]) -> Vec<Finding> {
     let n_star = answer.short.as_ref().and_then(|c| c.n_star);
-    let steps = run.steps.iter().filter(|s| !s.partial && !meant_to_fail(&s.name, s.report.streams, n_star));
+    let steps = run.steps.iter().filter(|s| !s.partial && !meant_to_fail(&s.id, s.report.streams, n_star));
     let mut findings: Vec<Finding> = steps
         .flat_map(|step| demands.iter().map(move |demand| (step, demand)))
         .flat_map(|(step, demand)| {

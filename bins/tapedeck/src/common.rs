@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use tapedeck_answers::NStar;
 use tapedeck_cases::{CaseError, Config, ConfigError, Observer, Progress, Role, World};
-use tapedeck_record::ExitCode;
+use tapedeck_record::{ExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};
 use tapedeck_slo::demand::{Demand, told};
 use thiserror::Error;
@@ -186,6 +186,7 @@ impl Common {
         script: impl AsyncFnOnce(&mut World, &mut RunDir, &Console) -> Result<A, CaseError>,
     ) -> Result<A, Failure> {
         let info = RunInfo {
+            schema: Schema::CURRENT,
             run_id: run_id(case, &world),
             case: case.into(),
             simulated: world.simulated,

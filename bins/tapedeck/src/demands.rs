@@ -2,6 +2,7 @@
 
 use tapedeck_answers::files;
 use tapedeck_cases::{CaseError, earlier};
+use tapedeck_record::ContentKind;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Capacity, Demand, Finding, meant_to_fail};
 
@@ -20,8 +21,11 @@ pub(crate) fn check(demands: &[Demand], steps: &[String], dir: &RunDir) -> Resul
     let (of_tape, of_pool) = (n_star(files::CAPACITY)?, n_star(files::CAPACITY_POOL)?);
     for step in steps {
         let Some(done) = dir.finished(step) else { continue };
-        let n_star = if step.starts_with("pool-") { of_pool } else { of_tape };
-        if meant_to_fail(step, done.report.streams, n_star) {
+        let n_star = match done.id.content {
+            ContentKind::Pool => of_pool,
+            ContentKind::Tape => of_tape,
+        };
+        if meant_to_fail(&done.id, done.report.streams, n_star) {
             continue;
         }
         let calls = dir.calls_of(step)?;

@@ -18,7 +18,9 @@ use tapedeck_load::arrivals::{
     Arrived, Caller, Fate, Law, Lengths, Lines, Offer, TimetableError, arrive, timetable,
 };
 use tapedeck_load::{Control, Deck, Played, shortened};
-use tapedeck_record::{CallMeta, CallRecord, Interval, Outcome, OutcomeClass, Sample, Schema, SpeechMap};
+use tapedeck_record::{
+    CallMeta, CallRecord, Case, Interval, Outcome, OutcomeClass, Sample, Schema, SpeechMap, StepId,
+};
 use tapedeck_rundir::{RunDir, StepWriter};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Bounds, CutShort, TierEvidence, TierReport, judge};
@@ -88,7 +90,9 @@ pub async fn run(
         interrupted: false,
     };
     for (law, table) in asked.laws.iter().zip(tables) {
-        let step = step_name(law);
+        let offer = Offer { table, deck: deck.clone(), lines: asked.lines };
+        let id = StepId::new(Case::Arrivals, about_at_once(law, &offer)).with_label(rate_of(law));
+        let step = id.to_string();
         let file = format!("arrivals-{step}.json");
         let rate = match dir
             .finished(&step)
@@ -102,8 +106,7 @@ pub async fn run(
                 if !answer.rates.is_empty() {
                     cool_down(world, &step, watch).await;
                 }
-                let offer = Offer { table, deck: deck.clone(), lines: asked.lines };
-                let Some(rate) = one(world, dir, (&step, law, asked), &offer, &metas, watch).await? else {
+                let Some(rate) = one(world, dir, (&id, law, asked), &offer, &metas, watch).await? else {
                     answer.interrupted = true;
                     break;
                 };
@@ -125,11 +128,11 @@ pub async fn run(
     Ok(answer)
 }
 
-/// `A00120.000` for 120 calls an hour: sorts by rate.
-fn step_name(law: &Law) -> String {
+/// `00120.000` for 120 calls an hour: sorts by rate.
+fn rate_of(law: &Law) -> String {
     match law {
-        Law::Replay { .. } => "A-replay".into(),
-        law => format!("A{:09.3}", law.per_hour().unwrap_or_default()),
+        Law::Replay { .. } => "-replay".into(),
+        law => format!("{:09.3}", law.per_hour().unwrap_or_default()),
     }
 }
 
@@ -231,13 +234,13 @@ impl Kept<'_> {
 async fn one(
     world: &World,
     dir: &mut RunDir,
-    (step, law, asked): (&str, &Law, &Asked),
+    (id, law, asked): (&StepId, &Law, &Asked),
     offer: &Offer,
     metas: &[CallMeta],
     watch: &dyn Observer,
 ) -> Result<Option<ArrivalRate>, CaseError> {
-    let expected = about_at_once(law, offer);
-    let point = Point::new(step, expected, 1);
+    let point = Point::new(id.clone(), 1);
+    let (step, expected) = (point.step.as_str(), point.streams);
     let table = &offer.table;
     let planned = table.arrivals.iter().filter(|a| a.counted).count() as u64;
     let expected_s = table.to.as_secs_f64() + point_tail_s(offer);
@@ -250,7 +253,7 @@ async fn one(
         world,
         pulse: Pulse::new(world, step, planned, watch),
         metas,
-        writer: dir.begin(step)?,
+        writer: dir.begin(id)?,
         rules: Rules::new(world.site.dialect.evidence(), world.config.server.window_ms),
         calls: Vec::new(),
         samples: Vec::new(),
@@ -316,6 +319,7 @@ async fn one(
         seed: world.config.run.seed,
         ..TierEvidence::new(expected, &tape, &kept.calls, bounds)
     };
+    let kept_evidence = evidence.kept();
     let report = TierReport { labels: vec!["open".into()], ..judge(&evidence, &world.config.slo) };
     dir.write_file(&format!("arrivals-{step}.csv"), table_of(&arrived.callers).as_bytes())?;
     let rate = ArrivalRate {
@@ -329,7 +333,7 @@ async fn one(
         final_p95_s: report.final_latency.as_ref().map(|s| s.p95.value),
         figures,
     };
-    dir.commit(kept.writer, report.clone(), interrupted)?;
+    dir.commit(kept.writer, report.clone(), kept_evidence, interrupted)?;
     if interrupted {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tapedeck_answers::{AnswerError, AnswerFile, NStar, files};
-use tapedeck_rundir::{CommittedStep, RunDir, RunDirError};
+use tapedeck_rundir::{RunDir, RunDirError};
 use tapedeck_slo::{Capacity, CapacityState};
 
 use crate::error::CaseError;
@@ -68,15 +68,4 @@ pub fn n_star(dir: &RunDir, given: Option<NStar>) -> Result<NStar, CaseError> {
         }
         _ => Err(missing(format!("the ladder of this run found no N* ({})", capacity.display()))),
     }
-}
-
-/// Whether a step is a tier of the ladder by its name, not a step of another case in the same run.
-#[must_use]
-pub fn is_tier(step: &str) -> bool {
-    step.strip_prefix('N').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// The whole tiers of the ladder (`N` and a number) in this run, by streams; repetitions are left out.
-pub fn ladder(dir: &RunDir) -> impl Iterator<Item = &CommittedStep> {
-    dir.standing().filter(|s| !s.partial && is_tier(&s.step))
 }

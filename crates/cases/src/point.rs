@@ -14,7 +14,7 @@ use tapedeck_fleet::{Drain, DrainRules, Health, WaitRules, drain, health, wait_h
 use tapedeck_l10n::{Localize, LocalizedText};
 use tapedeck_load::{Cast, Control, Plan, Played, Summary as LoadSummary, Timeouts};
 use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler};
-use tapedeck_record::{DrainReason, Sample};
+use tapedeck_record::{DrainReason, Sample, StepId};
 use tapedeck_rundir::{Event, RunDir};
 use tapedeck_slo::{Alert, Bounds, CutShort, TierReport};
 use tapedeck_transport::GetLimits;
@@ -36,19 +36,22 @@ pub(crate) use tally::{About, Tally, facts};
 /// ```
 /// use tapedeck_cases::point::Point;
 ///
-/// let point = Point { labels: vec!["repeat".into()], ..Point::new("tc08-N024", 24, 1) };
-/// assert_eq!(point.points_planned, 1);
+/// use tapedeck_record::{Case, StepId};
+///
+/// let id = StepId::new(Case::Repeatability, 24);
+/// let point = Point { labels: vec!["repeat".into()], ..Point::new(id, 1) };
+/// assert_eq!((point.step.as_str(), point.streams), ("tc08-N024", 24));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Name in every file: `N048` for a tier of the ladder, `tc04-N048` for a step of another case.
+    /// Which step it is.
+    pub id: StepId,
+    /// Its name in every file.
     pub step: String,
     /// Concurrent streams.
     pub streams: u32,
     /// Loops of the tape that each stream's window holds.
     pub loops: u32,
-    /// Whether it refines the ladder rather than climbs it.
-    pub refinement: bool,
     /// Load points that share one error rate in tests of stationarity.
     pub points_planned: u32,
     /// Who plays what.
@@ -68,12 +71,12 @@ pub struct Point {
 impl Point {
     /// A point on Tape-A that stands for itself.
     #[must_use]
-    pub fn new(step: impl Into<String>, streams: u32, loops: u32) -> Self {
+    pub fn new(id: StepId, loops: u32) -> Self {
         Self {
-            step: step.into(),
-            streams,
+            step: id.to_string(),
+            streams: id.streams,
+            id,
             loops,
-            refinement: false,
             points_planned: 1,
             content: Content::default(),
             labels: Vec::new(),
@@ -130,7 +133,7 @@ pub async fn play(
     let vram = if point.watch_vram { vram.clone() } else { BTreeMap::new() };
 
     let about = About { world, point, tape, planned };
-    let mut tally = Tally::new(about, dir.begin(step)?, vram.clone(), watch);
+    let mut tally = Tally::new(about, dir.begin(&point.id)?, vram.clone(), watch);
     let (stop_sampling, sampling) = watch::channel(false);
     let (sample_out, mut samples) = mpsc::unbounded_channel();
     let sampling = tokio::spawn(sampler(world).run(sampling, sample_out));
@@ -155,7 +158,7 @@ pub async fn play(
         window_to_s: load.window_to_ns.map_or(drain_to_s, s),
         drain_to_s,
     };
-    let report = tally.judge(bounds, drained.as_ref(), &sources);
+    let (report, evidence) = tally.judge(bounds, drained.as_ref(), &sources);
     let cut = tally.cut_short();
     let down = tally.down.take();
     let partial = tally.interrupted || down.is_some();
@@ -170,7 +173,7 @@ pub async fn play(
         };
         note(world, dir, step, what, Some(&format!("{:.1} s {}", drain.seconds, LocalizedText::list(&drain.why).en)))?;
     }
-    dir.commit(tally.writer, report.clone(), partial)?;
+    dir.commit(tally.writer, report.clone(), evidence, partial)?;
     environment::measured(world, dir, step, &report)?;
     if down.is_some() || drained.as_ref().is_some_and(|d| d.drained == Some(false)) {
         recover(world, dir, step, watch).await?;

@@ -8,8 +8,8 @@ use tapedeck_answers::{
     Decision, ErrorRate, Few, Floor, SingleStreamAnswer, SingleStreamCall, SingleStreamFigures,
 };
 use tapedeck_record::{
-    CallMeta, CallRecord, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Schema,
-    Trace, WordCounts,
+    CallMeta, CallRecord, Case, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Schema,
+    StepId, Trace, WordCounts,
 };
 use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, Words, score};
@@ -44,7 +44,7 @@ pub async fn run(
         content: Content::Calls(Role::A, picked),
         at_once: true,
         labels: vec!["single stream".into()],
-        ..Point::new("tc01-N001", 1, single.passes)
+        ..Point::new(StepId::new(Case::SingleStream, 1), single.passes)
     };
     let mut steps = Steps::new(world, dir, watch);
     let played = steps.play(&point).await?;

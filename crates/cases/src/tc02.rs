@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tapedeck_answers::{Decision, FootprintAnswer, InstancePool, Level, TableRow};
-use tapedeck_record::{Metric, Sample, SampleBody, Schema};
+use tapedeck_record::{Case, Metric, Sample, SampleBody, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_sizing::{InstanceSeen, LoadPoint, Seen, Theory, calibrate, kv};
 use tapedeck_slo::TierReport;
@@ -59,7 +59,7 @@ fn point(world: &World, streams: u32) -> Point {
         hold: Duration::try_from_secs_f64(steady_s).unwrap_or_default(),
         points_planned: u32::try_from(world.config.footprint.levels.len()).unwrap_or(u32::MAX),
         labels: vec![if streams == 0 { "no streams".into() } else { "footprint".into() }],
-        ..Point::new(format!("tc02-N{streams:03}"), streams, loops)
+        ..Point::new(StepId::new(Case::Footprint, streams), loops)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tapedeck_answers::{Ceiling, LadderAnswer, Repeats, files};
-use tapedeck_record::{CallRecord, OutcomeClass};
+use tapedeck_record::{CallRecord, Case, ContentKind, OutcomeClass, PaceKind, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{TierReport, capacity, ladder_should_stop, next_refinement, settle, spread_between};
 use tapedeck_stats::percentile;
@@ -102,34 +102,40 @@ impl Ladder<'_> {
     /// Plays a tier as often as the config asks for.
     async fn tier(&mut self, streams: u32, refinement: bool) -> Result<(), CaseError> {
         for nth in 1..=self.steps.world.config.ladder.repeat {
-            let suffix = if nth > 1 { format!("-r{nth}") } else { String::new() };
-            self.once(streams, refinement, &suffix).await?;
+            self.once(streams, refinement, nth).await?;
         }
         Ok(())
     }
 
     /// Plays a tier, and again with twice the loops while it is asked to be sure and only an estimate decides.
-    async fn once(&mut self, streams: u32, refinement: bool, suffix: &str) -> Result<(), CaseError> {
-        let Config { load, ladder, pool, .. } = &self.steps.world.config;
+    async fn once(&mut self, streams: u32, refinement: bool, nth: u32) -> Result<(), CaseError> {
+        let Config { load, ladder, pool: draw, .. } = &self.steps.world.config;
         let mut loops = Point::loops(load, streams);
-        let mut more = String::new();
+        let mut more = None;
         loop {
-            let mut point = Point {
+            let pool = ladder.content == LadderContent::Pool;
+            let offline = ladder.pace == Pace::Off;
+            let id = StepId {
+                content: if pool { ContentKind::Pool } else { ContentKind::Tape },
+                pace: if offline { PaceKind::Off } else { PaceKind::Real },
+                loops: more,
+                repetition: nth,
                 refinement,
-                points_planned: u32::try_from(ladder.tiers.len()).unwrap_or(u32::MAX),
-                ..Point::new(format!("N{streams:03}{more}{suffix}"), streams, loops)
+                ..StepId::new(Case::Ladder, streams)
             };
-            if ladder.content == LadderContent::Pool {
-                point.step.insert_str(0, "pool-");
-                point.content = Content::Pool(seconds(pool.draw_s));
+            let mut point = Point {
+                points_planned: u32::try_from(ladder.tiers.len()).unwrap_or(u32::MAX),
+                ..Point::new(id, loops)
+            };
+            if pool {
+                point.content = Content::Pool(seconds(draw.draw_s));
                 point.labels.push("content pool".into());
             }
-            if ladder.pace == Pace::Off {
-                point.step.insert_str(0, "offline-");
+            if offline {
                 (point.offline, point.at_once, point.loops) = (true, true, load.loops);
                 point.labels.push("offline: no pace, no N*".into());
             }
-            if !more.is_empty() {
+            if more.is_some() {
                 point.labels.push(format!("again with {loops} loops"));
             }
             if ladder.restart_each_tier && self.steps.dir.finished(&point.step).is_none() {
@@ -148,7 +154,7 @@ impl Ladder<'_> {
                 return Ok(());
             }
             loops *= 2;
-            more = format!("-x{loops}");
+            more = Some(loops);
             self.steps
                 .say(&format!("{streams} streams: only the estimate decides, again with {loops} loops"));
         }
@@ -191,7 +197,9 @@ fn offline(world: &World, dir: &RunDir, tiers: &[TierReport]) -> Result<Vec<Ceil
         return Ok(Vec::new());
     }
     let mut all = Vec::new();
-    for step in dir.standing().filter(|s| !s.partial && s.step.starts_with("offline-")) {
+    for step in
+        dir.standing().filter(|s| !s.partial && s.id.case == Case::Ladder && s.id.pace == PaceKind::Off)
+    {
         if !tiers.iter().any(|t| t.streams == step.report.streams) {
             continue;
         }

@@ -1,7 +1,7 @@
 //! TC-03b: long calls. Does N* hold when calls go on for minutes, and if not, what does?
 
 use tapedeck_answers::{Decision, LongCallsAnswer, NStar};
-use tapedeck_record::Schema;
+use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Capacity, CapacityState, TierReport, Verdict, capacity, next_refinement};
 
@@ -75,11 +75,13 @@ pub async fn run(
 
 fn point(world: &World, streams: u32, refinement: bool) -> Point {
     Point {
-        refinement,
         points_planned: u32::try_from(world.config.long_calls.shares.len()).unwrap_or(u32::MAX),
         content: Content::Tape(Role::B),
         labels: vec!["long calls".into()],
-        ..Point::new(format!("tc03b-N{streams:03}"), streams, Point::loops(&world.config.load, streams))
+        ..Point::new(
+            StepId { refinement, ..StepId::new(Case::LongCalls, streams) },
+            Point::loops(&world.config.load, streams),
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 mod rise;
 
 use tapedeck_answers::{Decision, NStar, QualityAnswer, QualityPoint, Rates, RiseFinding};
-use tapedeck_record::{CallRecord, Outcome, Schema, WordCounts};
+use tapedeck_record::{CallRecord, Case, Outcome, Schema, StepId, WordCounts};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{TierReport, Verdict};
 use tapedeck_wer::Resampling;
@@ -43,7 +43,7 @@ pub async fn run(
     let alone = Point {
         content: Content::Tape(Role::Labelled),
         labels: vec!["baseline".into()],
-        ..Point::new("tc04-N001", 1, config.quality.baseline_loops)
+        ..Point::new(StepId::new(Case::Quality, 1), config.quality.baseline_loops)
     };
     let mut baseline = None;
     let mut points = Vec::new();
@@ -58,7 +58,7 @@ pub async fn run(
                 content: Content::Labelled,
                 labels: vec!["labelled".into()],
                 points_planned: u32::try_from(config.quality.shares.len()).unwrap_or(u32::MAX),
-                ..Point::new(format!("tc04-N{streams:03}"), streams, loops)
+                ..Point::new(StepId::new(Case::Quality, streams), loops)
             };
             let Some(report) = steps.play(&point).await? else { break };
             let loaded = Labelled::of(steps.dir, &point.step, Some(labelled.name()))?;

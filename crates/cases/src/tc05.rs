@@ -5,7 +5,7 @@ pub mod judge;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_answers::{LongCallsAnswer, NStar, SoakAnswer};
-use tapedeck_record::Schema;
+use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::LeakRules;
 
@@ -19,9 +19,6 @@ use crate::progress::{Observer, Progress};
 use crate::reel::Role;
 use crate::steps::Steps;
 use crate::world::{World, seconds};
-
-/// The step's name in every file.
-pub const STEP: &str = "tc05-soak";
 
 /// `[soak]`: TC-05.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,19 +78,20 @@ pub async fn run(
         content,
         labels: vec!["soak".into()],
         watch_vram: false,
-        ..Point::new(STEP, n_star.share(config.share, world.instances.len()), loops)
+        ..Point::new(StepId::new(Case::Soak, n_star.share(config.share, world.instances.len())), loops)
     };
-    let mut restarted = match dir.finished(STEP) {
+    let step = point.step.as_str();
+    let mut restarted = match dir.finished(step) {
         Some(_) => "taken over from the run".to_string(),
         None => "not restarted: the config says so".to_string(),
     };
-    if config.restart && dir.finished(STEP).is_none() {
-        restarted = match restart(world, dir, STEP, &world.instances, watch).await? {
+    if config.restart && dir.finished(step).is_none() {
+        restarted = match restart(world, dir, step, &world.instances, watch).await? {
             Ok(s) => format!("restarted in {s:.1} s"),
             Err(refusal) => format!("not restarted: {refusal}"),
         };
     }
-    if dir.finished(STEP).is_none() && dir.steps().iter().any(|s| s.step == STEP) {
+    if dir.finished(step).is_none() && dir.steps().iter().any(|s| s.step == step) {
         let text =
             "the soak that was cut begins anew: growth over hours can only be told from hours in one piece";
         watch.on(&Progress::Note { text });
@@ -103,7 +101,7 @@ pub async fn run(
     let interrupted = steps.interrupted;
     let soak = match report {
         Some(report) => {
-            let (calls, samples) = (dir.calls_of(STEP)?, dir.series_of(STEP)?);
+            let (calls, samples) = (dir.calls_of(step)?, dir.series_of(step)?);
             Some(judge::judge(&report, &calls, &samples, world))
         }
         None => None,

@@ -7,7 +7,7 @@ pub mod judge;
 use serde::{Deserialize, Serialize};
 use tapedeck_answers::{Fault, FaultAnswer, NStar};
 use tapedeck_fleet::Action;
-use tapedeck_record::Schema;
+use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::RecoveryRules;
 
@@ -93,7 +93,10 @@ pub async fn run(
         interrupted: false,
     };
     for &share in &world.config.fault.shares {
-        let step = format!("tc06-{}-{:03.0}", fault.name(), share * 100.0);
+        let label = format!("{}-{:03.0}", fault.name(), share * 100.0);
+        let streams = answer.n_star.share(share, world.instances.len());
+        let id = StepId::new(Case::Fault, streams).with_label(label);
+        let step = id.to_string();
         let file = format!("tc06/{step}.json");
         if let (Some(_), Some(incident)) = (dir.finished(&step), earlier::read_file(dir, &file)?) {
             answer.incidents.push(incident);
@@ -102,14 +105,7 @@ pub async fn run(
         if !answer.incidents.is_empty() {
             cool_down(world, &step, watch).await;
         }
-        let scene = drive::Scene {
-            fault,
-            victim: &victim,
-            streams: answer.n_star.share(share, world.instances.len()),
-            share,
-            step: &step,
-            file: &file,
-        };
+        let scene = drive::Scene { fault, victim: &victim, share, id: &id, file: &file };
         match drive::play(world, dir, &scene, watch).await? {
             Some(incident) => {
                 for sentence in incident.sentences() {

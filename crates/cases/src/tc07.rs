@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tapedeck_answers::{Candidate, NStar, Predicted, TopologyAnswer};
 use tapedeck_fleet::{Action, Commands, WaitRules, wait_healthy};
-use tapedeck_record::Schema;
+use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{CapacityState, TierReport, capacity};
 use tokio::sync::OnceCell;
@@ -206,12 +206,12 @@ fn points(world: &World, topology: &TopologyConfig, n_star: &NStar) -> Vec<Point
     let mut points: Vec<Point> = Vec::new();
     for &share in &rules.shares {
         let streams = load(n_star.streams, share, world.instances.len());
-        let step = format!("tc07-{}-N{streams:03}", topology.name);
-        if points.iter().all(|p| p.step != step) {
+        let id = StepId::new(Case::Topology, streams).with_label(topology.name.as_str());
+        if points.iter().all(|p| p.id != id) {
             let loops = Point::loops(&world.config.load, streams);
             let labels = vec![format!("topology {}", topology.name)];
             let planned = u32::try_from(rules.shares.len()).unwrap_or(u32::MAX);
-            points.push(Point { labels, points_planned: planned, ..Point::new(step, streams, loops) });
+            points.push(Point { labels, points_planned: planned, ..Point::new(id, loops) });
         }
     }
     points

@@ -1,8 +1,8 @@
 //! TC-08: the middle tier once more. Does the same load give the same figures again?
 
 use tapedeck_answers::{Decision, RepeatabilityAnswer};
-use tapedeck_record::Schema;
-use tapedeck_rundir::RunDir;
+use tapedeck_record::{Case, Schema, StepId};
+use tapedeck_rundir::{CommittedStep, RunDir};
 use tapedeck_slo::{Repeatability, TierReport, Verdict, repeatability};
 
 use crate::error::CaseError;
@@ -22,15 +22,15 @@ pub async fn run(
     watch: &dyn Observer,
     streams: Option<u32>,
 ) -> Result<RepeatabilityAnswer, CaseError> {
-    let (first_step, before) = middle(dir, world.config.repeat.middle, streams)?;
+    let CommittedStep { step: first_step, id, report: before, .. } =
+        middle(dir, world.config.repeat.middle, streams)?;
     environment::record(world, dir).await?;
     let point = Point {
         points_planned: u32::try_from(world.config.ladder.tiers.len()).unwrap_or(u32::MAX),
         labels: vec!["repeat".into()],
         ..Point::new(
-            format!("tc08-N{:03}", before.streams),
-            before.streams,
-            Point::loops(&world.config.load, before.streams),
+            StepId::new(Case::Repeatability, before.streams),
+            id.loops.unwrap_or_else(|| Point::loops(&world.config.load, before.streams)),
         )
     };
     let mut steps = Steps::new(world, dir, watch);
@@ -58,17 +58,18 @@ pub async fn run(
 }
 
 /// The tier to repeat: the one asked for, or the largest passing one up to `middle`, else the smallest passing one.
-fn middle(dir: &RunDir, middle: u32, asked: Option<u32>) -> Result<(String, TierReport), CaseError> {
-    let tiers: Vec<_> = earlier::ladder(dir).map(|s| (s.step.clone(), s.report.clone())).collect();
+fn middle(dir: &RunDir, middle: u32, asked: Option<u32>) -> Result<CommittedStep, CaseError> {
+    // Of repetitions the first stands for its tier.
+    let mut tiers = dir.ladder().into_iter().filter(|s| s.id.repetition == 1);
     let found = match asked {
-        Some(n) => tiers.into_iter().find(|(_, t)| t.streams == n),
+        Some(n) => tiers.find(|s| s.report.streams == n),
         None => {
-            let mut passed: Vec<_> = tiers.into_iter().filter(|(_, t)| t.verdict == Verdict::Pass).collect();
-            passed.sort_by_key(|(_, t)| (t.streams > middle, t.streams.abs_diff(middle)));
+            let mut passed: Vec<_> = tiers.filter(|s| s.report.verdict == Verdict::Pass).collect();
+            passed.sort_by_key(|s| (s.report.streams > middle, s.report.streams.abs_diff(middle)));
             passed.into_iter().next()
         }
     };
-    found.ok_or_else(|| CaseError::Missing {
+    found.cloned().ok_or_else(|| CaseError::Missing {
         what: match asked {
             Some(n) => format!("the ladder holds no whole tier of {n} streams"),
             None => "the ladder holds no tier that passed".into(),

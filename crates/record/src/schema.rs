@@ -23,6 +23,12 @@ impl Schema {
     /// What this program writes.
     pub const CURRENT: Self = Self(2);
 
+    /// Whether this program reads files of a version.
+    #[must_use]
+    pub const fn reads(schema: u32) -> bool {
+        schema <= Self::CURRENT.0
+    }
+
     /// The first version, for files that name none.
     #[must_use]
     pub const fn first() -> Self {
@@ -44,13 +50,13 @@ impl fmt::Display for Schema {
 
 impl<'de> Deserialize<'de> for Schema {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let schema = Self(u32::deserialize(from)?);
-        if schema > Self::CURRENT {
+        let schema = u32::deserialize(from)?;
+        if !Self::reads(schema) {
             return Err(D::Error::custom(format!(
                 "schema {schema} was written by a newer version of Tapedeck; this one reads up to schema {}",
                 Self::CURRENT
             )));
         }
-        Ok(schema)
+        Ok(Self(schema))
     }
 }

@@ -314,7 +314,8 @@ mod tests {
             "N024-2",
         ];
         let ids = names.map(StepId::parse);
-        let tiers: Vec<String> = ladder_tiers(&ids, |id| Some(id)).into_iter().map(StepId::to_string).collect();
+        let tiers: Vec<String> =
+            ladder_tiers(&ids, |id| Some(id)).into_iter().map(StepId::to_string).collect();
         assert_eq!(tiers, ["N024", "N048-x4", "N048-x2-r2", "N024-2"]);
         // A step that was cut short takes nobody's place.
         let whole = ladder_tiers(&ids, |id| Some(id).filter(|id| id.loops != Some(4)));

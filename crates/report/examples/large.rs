@@ -12,8 +12,8 @@ use std::error::Error;
 use std::path::Path;
 
 use tapedeck_record::{
-    CallMeta, CallRecord, Evidence, FinalKind, GpuReading, Histogram, Interval, Message, MessageKind, Metric,
-    Outcome, OutcomeDetail, Sample, SampleBody, Scrape, SpeechMap, Trace,
+    CallMeta, CallRecord, Case, Evidence, FinalKind, GpuReading, Histogram, Interval, Message, MessageKind,
+    Metric, Outcome, OutcomeDetail, Sample, SampleBody, Scrape, SpeechMap, StepId, Trace,
 };
 use tapedeck_rundir::{Event, RunDir, RunInfo, StepWriter};
 use tapedeck_score::{Rules, Words, score};
@@ -65,8 +65,8 @@ pub(crate) fn make(out: &Path, calls: u32, samples: u32) -> Result<std::path::Pa
     let mut reports = Vec::new();
     let mut from_s = 0.0;
     for streams in TIERS {
-        let step = format!("N{streams:03}");
-        let mut writer = dir.begin(&step)?;
+        let id = StepId::new(Case::Ladder, streams);
+        let mut writer = dir.begin(&id)?;
         let to_s = from_s + f64::from((per_stream * PERIOD_S).max(seconds));
         let calls = play(&mut writer, streams, per_stream, from_s)?;
         let samples = sample(&mut writer, streams, seconds, from_s)?;
@@ -85,9 +85,9 @@ pub(crate) fn make(out: &Path, calls: u32, samples: u32) -> Result<std::path::Pa
             ..TierEvidence::new(streams, "tape-a", &calls, bounds)
         };
         let report = judge(&evidence, &limits);
-        println!("{step}: {} calls, {} samples, {:?}", calls.len(), samples.len(), report.verdict);
-        dir.event(&Event { at_s: to_s, step: Some(step), what: "drained".into(), detail: None })?;
-        dir.commit(writer, report.clone(), false)?;
+        println!("{id}: {} calls, {} samples, {:?}", calls.len(), samples.len(), report.verdict);
+        dir.event(&Event { at_s: to_s, step: Some(id.to_string()), what: "drained".into(), detail: None })?;
+        dir.commit(writer, report.clone(), evidence.kept(), false)?;
         reports.push(report);
         from_s = to_s + 60.0;
     }

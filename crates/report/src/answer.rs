@@ -1,5 +1,6 @@
 //! The answer: both N*, what may be published, what limits, how sure.
 
+use tapedeck_record::{Case, StepId};
 use tapedeck_sizing::statement::Statement;
 use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, Verdict, capacity};
 
@@ -156,11 +157,11 @@ fn cap_by_words(mut capacity: Capacity, cap: Option<u32>) -> Capacity {
 /// something on purpose, or plays to other instances, says nothing of it.
 fn elsewhere(run: &Run, capacity: &Capacity) -> Vec<(String, Verdict)> {
     let tape = run.ladder().first().map(|s| s.report.tape.clone());
-    let other = |name: &str| ["tc06-", "tc07-"].iter().any(|case| name.starts_with(case));
+    let other = |id: &StepId| matches!(id.case, Case::Fault | Case::Topology);
     let failed = |verdict| matches!(verdict, Verdict::Fail | Verdict::Unstable);
     run.steps
         .iter()
-        .filter(|s| !s.partial && !s.of_ladder() && !other(&s.name) && failed(s.report.verdict))
+        .filter(|s| !s.partial && !s.of_ladder() && !other(&s.id) && failed(s.report.verdict))
         .filter(|s| Some(&s.report.tape) == tape.as_ref() && Some(s.report.streams) <= capacity.n_star)
         .map(|s| (s.name.clone(), s.report.verdict))
         .collect()

@@ -110,12 +110,12 @@ messages! {
 
     // Plots.
     Curves: "Curves", "曲线";
-    CurvesLead: "Each point is a tier: a green circle passes, a red square fails, an orange triangle proves nothing; hollow means that only the estimate decides. Bars are 95 % intervals, a dashed bar has no bound on that side. Red line: limit. Grey line: N*, the knee. MessageId errors are of the labelled tape where it was played, and are judged by their alarm; the grey point is the single stream.", "每点一档：绿色圆点通过，红色方块未通过，橙色三角不能证明什么；空心表示仅凭点估计。竖条为 95 % 区间，虚线竖条表示该侧无界。红线为上限，灰线为 N*（拐点）。错误率取自标注带（若播放过），按告警判定；灰点为单路。";
+    CurvesLead: "Each point is a tier: a green circle passes, a red square fails, an orange triangle proves nothing; hollow means that only the estimate decides. Bars are 95 % intervals, a dashed bar has no bound on that side. Red line: limit. Grey line: N*, the knee. Word errors are of the labelled tape where it was played, and are judged by their alarm; the grey point is the single stream.", "每点一档：绿色圆点通过，红色方块未通过，橙色三角不能证明什么；空心表示仅凭点估计。竖条为 95 % 区间，虚线竖条表示该侧无界。红线为上限，灰线为 N*（拐点）。错误率取自标注带（若播放过），按告警判定；灰点为单路。";
     CurvesMissing: "Without data in this run:", "本次运行没有数据：";
     CurveTtft: "First text (TTFT) p95", "首字延迟 TTFT p95";
     CurveRtf: "Real-time factor (RTF) p95", "实时率 RTF p95";
     CurveFinal: "Final p95", "终稿延迟 p95";
-    CurveWer: "MessageId error rate (WER)", "错误率 WER";
+    CurveWer: "Word error rate (WER)", "错误率 WER";
     CurveVram: "GPU memory (VRAM)", "显存 VRAM";
     CurveKv: "KV pool p95, worst instance", "KV 池占用 p95（最差实例）";
     Streams: "concurrent streams", "并发路数";
@@ -329,7 +329,7 @@ messages! {
     CaseTc02: "VRAM table, recalibrated (TC-02)", "重新校准的显存表（TC-02）";
     CaseTc03: "Ladder (TC-03)", "阶梯（TC-03）";
     CaseTc03b: "Long calls (TC-03b)", "长通话（TC-03b）";
-    CaseTc04: "MessageId errors against load (TC-04)", "错误率随负载（TC-04）";
+    CaseTc04: "Word errors against load (TC-04)", "错误率随负载（TC-04）";
     CaseTc05: "Soak (TC-05)", "长稳（TC-05）";
     CaseTc06: "Fault injection (TC-06)", "故障注入（TC-06）";
     CaseTc07: "Topologies compared (TC-07)", "拓扑对比（TC-07）";
@@ -436,7 +436,7 @@ messages! {
     RiskQuality: "Words get worse below N*.", "在 N* 以下错误率已变差。";
     RiskWordsFine: "Words: no alarm of word errors at the loads that were played.", "识别质量：所测负载下没有错误率告警。";
     RiskSoak: "Soak: {0} complaints, see there.", "长稳：{0} 条问题，见该节。";
-    RiskNoQuality: "MessageId errors under load were not measured (`tc04`).", "没有测负载下的错误率（`tc04`）。";
+    RiskNoQuality: "Word errors under load were not measured (`tc04`).", "没有测负载下的错误率（`tc04`）。";
     RiskErrors: "{0} counted calls errored, over all steps but those of fault injection.", "除故障注入外，全部步骤共有 {0} 通计入的通话出错。";
     RiskUndecided: "Steps that prove nothing: {0}.", "什么也证明不了的步骤：{0}。";
     RiskCertificate: "The server's certificate was not checked.", "没有校验服务端证书。";

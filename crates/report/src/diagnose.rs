@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tapedeck_record::{CallRecord, Outcome};
+use tapedeck_record::{CallRecord, Case, Outcome};
 use tapedeck_slo::{Limit, TierReport, Verdict};
 use tapedeck_stats::percentile;
 
@@ -137,7 +137,9 @@ fn facts(run: &Run, calm: Option<&Step>, step: &Step) -> Facts {
 
 /// What the case that counts words says of a step of its own.
 fn words_alarm(run: &Run, step: &Step) -> Option<bool> {
-    step.name.strip_prefix("tc04-")?;
+    if step.id.case != Case::Quality {
+        return None;
+    }
     let points = &run.answers.quality.as_ref()?.points;
     points.iter().find(|p| p.streams == step.report.streams).map(|p| p.alarm)
 }

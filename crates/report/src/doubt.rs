@@ -1,6 +1,7 @@
 //! What is wrong with a run directory, and what must not be said because of it.
 
 use tapedeck_record::CallRecord;
+use tapedeck_rundir::tables::notes;
 use tapedeck_slo::{Limit, LimitVerdict, TierReport, Verdict, capacity, ladder_row, settle};
 use tapedeck_stats::percentile;
 
@@ -163,16 +164,19 @@ fn ladder_edited(run: &Run) -> Option<Doubt> {
     if run.steps.is_empty() {
         return None;
     }
-    let expected: Vec<Vec<String>> = run
+    // Version 0.1.0 did not mark what was played again with more loops.
+    let expected: Vec<[Vec<String>; 2]> = run
         .steps
         .iter()
         .map(|s| {
-            let extra: &[&str] = if s.partial { &["partial"] } else { &[] };
-            ladder_row(&s.report, extra).split(',').map(str::to_owned).collect()
+            [s.superseded, false].map(|superseded| {
+                let row = ladder_row(&s.report, notes(s.partial, superseded));
+                row.split(',').map(str::to_owned).collect()
+            })
         })
         .collect();
-    let odd = rows.iter().skip(1).filter(|row| !expected.contains(row)).count()
-        + expected.iter().filter(|row| !rows.contains(row)).count();
+    let odd = rows.iter().skip(1).filter(|row| !expected.iter().flatten().any(|e| e == *row)).count()
+        + expected.iter().filter(|either| !rows.iter().any(|row| either.contains(row))).count();
     (odd > 0).then(|| Doubt::note(message!(MessageId::LadderEdited)))
 }
 

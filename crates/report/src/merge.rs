@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tapedeck_record::StepId;
 use tapedeck_rundir::{Event, RunInfo};
+use tapedeck_slo::{Bounds, StepEvidence};
 
 use crate::compare::{Change, changes, labels, refusals};
 use crate::messages::{LocalizedText, MessageId, message};
 use crate::newrun::{Derived, NewRun, NewStep, taken, write};
 use crate::output::WriteError;
-use crate::read::{Run, of_ladder};
+use crate::read::Run;
 use crate::settings::flatten;
 
 /// Why runs cannot be merged.
@@ -160,8 +162,8 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
         for step in run.ladder() {
             let count = seen.entry(step.name.clone()).or_default();
             *count += 1;
-            let name = if *count == 1 { step.name.clone() } else { format!("{}-{count}", step.name) };
-            debug_assert!(of_ladder(&name));
+            let id = StepId { merged: *count, ..step.id.clone() };
+            let name = id.to_string();
             let mut report = step.report.clone();
             report.window_from_s += shift_s;
             report.window_to_s += shift_s;
@@ -184,7 +186,8 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
                 }),
             );
             let series = series_of(run, &step.name, &name, shift_s);
-            steps.push(NewStep { name, report, calls, series });
+            let evidence = step.evidence.clone().map(|e| shifted(e, shift_s));
+            steps.push(NewStep { id, report, evidence, calls, series });
         }
         free_s = end_s + 60.0;
     }
@@ -205,6 +208,18 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
     };
     write(&run, out)?;
     Ok(Merged { tiers, changes })
+}
+
+/// The evidence of a step that moved to a later time.
+fn shifted(evidence: StepEvidence, shift_s: f64) -> StepEvidence {
+    let Bounds { ramp_from_s, window_from_s, window_to_s, drain_to_s } = evidence.bounds;
+    let bounds = Bounds {
+        ramp_from_s: ramp_from_s + shift_s,
+        window_from_s: window_from_s + shift_s,
+        window_to_s: window_to_s + shift_s,
+        drain_to_s: drain_to_s + shift_s,
+    };
+    StepEvidence { bounds, ..evidence }
 }
 
 /// Lines of a step in `series.jsonl`, with another name and time.

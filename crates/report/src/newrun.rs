@@ -5,9 +5,10 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_record::CallRecord;
+use tapedeck_record::{CallRecord, StepId, ladder_tiers};
+use tapedeck_rundir::tables::notes;
 use tapedeck_rundir::{CommittedStep, Event, RunInfo, atomic};
-use tapedeck_slo::{LADDER_HEADER, Limits, TierReport, capacity, ladder_row};
+use tapedeck_slo::{LADDER_HEADER, Limits, StepEvidence, TierReport, capacity, ladder_row};
 
 use crate::compare::Change;
 use crate::output::{WriteError, folder};
@@ -15,8 +16,9 @@ use crate::output::{WriteError, folder};
 /// One step of a derived run.
 #[derive(Debug)]
 pub(crate) struct NewStep {
-    pub(crate) name: String,
+    pub(crate) id: StepId,
     pub(crate) report: TierReport,
+    pub(crate) evidence: Option<StepEvidence>,
     pub(crate) calls: Vec<CallRecord>,
     /// Lines of `series.jsonl`, each with its end.
     pub(crate) series: Vec<u8>,
@@ -82,25 +84,29 @@ pub(crate) fn write(run: &NewRun, out: &Path) -> Result<(), WriteError> {
     let (mut calls, mut series, mut journal, mut events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut ladder = format!("{LADDER_HEADER}\n").into_bytes();
     for step in &run.steps {
+        let name = step.id.to_string();
         for call in &step.calls {
-            line(out, &Line { step: &step.name, call }, &mut calls)?;
+            line(out, &Line { step: &name, call }, &mut calls)?;
         }
         series.extend_from_slice(&step.series);
         let committed = CommittedStep {
-            step: step.name.clone(),
+            step: name,
+            id: step.id.clone(),
             partial: false,
             calls_bytes: calls.len() as u64,
             series_bytes: series.len() as u64,
             report: step.report.clone(),
+            evidence: step.evidence.clone(),
         };
         line(out, &committed, &mut journal)?;
-        let _ = writeln!(ladder, "{}", ladder_row(&step.report, &[]));
+        let superseded = run.steps.iter().any(|s| s.id.supersedes(&step.id));
+        let _ = writeln!(ladder, "{}", ladder_row(&step.report, notes(false, superseded)));
     }
     for event in &run.events {
         line(out, event, &mut events)?;
     }
     let tiers: Vec<TierReport> =
-        run.steps.iter().filter(|s| crate::read::of_ladder(&s.name)).map(|s| s.report.clone()).collect();
+        ladder_tiers(&run.steps, |s| Some(&s.id)).into_iter().map(|s| s.report.clone()).collect();
     let (mut info, mut derived, mut capacity_json) = (Vec::new(), Vec::new(), Vec::new());
     line(out, &run.info, &mut info)?;
     line(out, &run.derived, &mut derived)?;

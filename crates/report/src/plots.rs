@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tapedeck_record::CallRecord;
+use tapedeck_record::{CallRecord, Case};
 use tapedeck_slo::{Estimate, Limit, TierReport, Verdict};
 
 use crate::answer::Answer;
@@ -132,11 +132,11 @@ fn verdicts(tiers: &[&Step], lang: Lang, key: fn(Verdict) -> Key) -> Vec<Legend>
     all
 }
 
-/// MessageId errors come from the labelled steps of TC-04, all else from the ladder.
+/// Word errors come from the labelled steps of TC-04, all else from the ladder.
 fn tiers_of<'a>(run: &'a Run, curve: &Curve) -> Vec<&'a Step> {
     let mut tiers = run.ladder();
     if curve.name == "curve-wer" {
-        let labelled = run.steps.iter().filter(|s| s.name.starts_with("tc04") && !s.partial);
+        let labelled = run.steps.iter().filter(|s| s.id.case == Case::Quality && !s.partial);
         // Where the labelled tape was played, its words alone stand: those of the ladder are of another tape.
         let labelled: Vec<&Step> = labelled.collect();
         if !labelled.is_empty() {
@@ -379,7 +379,7 @@ pub(crate) fn timeline_steps<'a>(run: &'a Run, answer: &Answer) -> Vec<&'a Step>
     if steps.is_empty() {
         steps.extend(ladder.last().copied());
     }
-    let worth = |s: &&Step| s.partial || s.name.starts_with("tc05") || s.name.starts_with("tc06");
+    let worth = |s: &&Step| s.partial || matches!(s.id.case, Case::Soak | Case::Fault);
     let told = |s: &&Step| s.series.sources("kv_pool").next().is_some() || !s.calls.is_empty();
     steps.extend(run.steps.iter().filter(worth).filter(told));
     steps.truncate(12);

@@ -1,5 +1,6 @@
 //! The capacity statement: from N* to lines and calls an hour, in plain sentences, with what is uncertain.
 
+use tapedeck_record::Case;
 use tapedeck_sizing::statement::{Basis, Carried, Measured, Statement, hard_ceiling, state};
 use tapedeck_sizing::{Durations, PromisePlan};
 use tapedeck_slo::Capacity;
@@ -118,7 +119,7 @@ fn statement(run: &Run, short: &Capacity, long: Option<&Capacity>) -> Result<Sta
     };
     let none = || message!(MessageId::StatementNoCalls);
     let short_seen = measured(short, Step::of_ladder).flatten().ok_or_else(none)?;
-    let long = long.and_then(|capacity| measured(capacity, |step| step.name.starts_with("tc03b-")).flatten());
+    let long = long.and_then(|capacity| measured(capacity, |step| step.id.case == Case::LongCalls).flatten());
     let most = long.as_ref().map_or(0, |long| long.n_star).max(short_seen.n_star);
     let plan = &run.promise;
     let refused = |e: tapedeck_sizing::SizingError| recorded(&e.to_string());

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use tapedeck_answers::Answers;
-use tapedeck_record::CallRecord;
-use tapedeck_rundir::{CommittedStep, Event, RunInfo};
+use tapedeck_record::{CallRecord, StepId};
+use tapedeck_rundir::{CommittedStep, Event, RunDirError, RunInfo, refuse_newer};
 use tapedeck_sizing::PromisePlan;
-use tapedeck_slo::{Limits, TierReport};
+use tapedeck_slo::{Limits, StepEvidence, TierReport};
 
 pub use crate::blocks::Reading;
 use crate::blocks::{Bad, Owners, standing, walk};
@@ -38,17 +38,26 @@ pub enum ReadError {
         /// Names that were looked for.
         looked_for: String,
     },
+    /// A run that a newer version wrote.
+    #[error(transparent)]
+    Newer(#[from] RunDirError),
 }
 
 /// One standing step with what was found of it.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Name, e.g. `N048` or `tc05-N036`.
+    /// Name in every file, e.g. `N048` or `tc05-soak`.
     pub name: String,
+    /// Which step it is.
+    pub id: StepId,
+    /// Whether a later step stands in its place: the same with more loops.
+    pub superseded: bool,
     /// Whether it was cut short.
     pub partial: bool,
     /// Its judgement as the journal has it.
     pub report: TierReport,
+    /// What it was judged from; empty in a run of schema 1.
+    pub evidence: Option<StepEvidence>,
     /// Its calls, in the order of their ends.
     pub calls: Vec<CallRecord>,
     /// Whether its calls and its judgement belong together; distributions are shown only then.
@@ -58,10 +67,10 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether it is a tier of the ladder on Tape-A.
+    /// Whether it is a tier of the ladder that N* follows from, as far as it was played to its end.
     #[must_use]
     pub fn of_ladder(&self) -> bool {
-        of_ladder(&self.name)
+        self.id.is_tier() && !self.superseded
     }
 
     /// Counted calls whose figures enter percentiles.
@@ -69,15 +78,6 @@ impl Step {
         use tapedeck_record::OutcomeClass::{Ok, Quality};
         self.calls.iter().filter(|c| c.counted && matches!(c.class, Ok | Quality))
     }
-}
-
-/// `N048`, or `N048-2` for a repetition that was merged in.
-pub(crate) fn of_ladder(name: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    name.strip_prefix('N').is_some_and(|rest| match rest.split_once('-') {
-        Some((streams, time)) => digits(streams) && digits(time),
-        None => digits(rest),
-    })
 }
 
 /// Everything of a run that could be read, and what could not.
@@ -135,7 +135,7 @@ impl Run {
         if !SIGNS.iter().any(|name| path.join(name).is_file()) {
             return Err(ReadError::NoRun { path: path.to_path_buf(), looked_for: SIGNS.join(", ") });
         }
-        Ok(())
+        Ok(refuse_newer(path)?)
     }
 
     /// As [`Run::read`], and writes every call and sample of standing steps into tables while they pass by (samples
@@ -160,8 +160,12 @@ impl Run {
         let mut steps: Vec<Step> = standing(&committed)
             .map(|(_, step)| Step {
                 name: step.step.clone(),
+                id: step.id.clone(),
+                superseded: !step.partial
+                    && standing(&committed).any(|(_, s)| !s.partial && s.id.supersedes(&step.id)),
                 partial: step.partial,
                 report: step.report.clone(),
+                evidence: step.evidence.clone(),
                 calls: Vec::new(),
                 calls_agree: false,
                 series: Series::new((step.report.window_from_s, step.report.window_to_s)),

@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tapedeck_metrics::EngineKind;
-use tapedeck_record::{CallMeta, CallRecord, Evidence, Metric, Sample};
+use tapedeck_record::{CallMeta, CallRecord, Sample};
 use tapedeck_rundir::RunInfo;
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{
-    Bounds, CacheSetting, Expected, InstanceFacts, LimitError, Limits, TierEvidence, TierReport, judge,
-};
+use tapedeck_slo::{LimitError, Limits, StepEvidence, TierReport, judge};
 use tapedeck_tape::{Manifest, TapeError, md5_hex};
 
 use crate::newrun::{Derived, NewRun, NewStep, taken, write};
 use crate::output::WriteError;
-use crate::read::{Run, Step, of_ladder};
+use crate::read::{Run, Step};
 use crate::traces::{TraceError, traces};
 
 /// Why a run cannot be scored anew.
@@ -47,6 +44,17 @@ pub enum RescoreError {
     Missing {
         /// What.
         what: String,
+    },
+    /// A run of schema 1, whose journal does not hold what its steps were judged from.
+    #[error(
+        "step {step} of {run} was written by version 0.1.0 (commit 13300b5) or an earlier one, which did not keep \
+         what it was judged from: score it anew with that version; everything else of the run can be read"
+    )]
+    NoEvidence {
+        /// Name of the run.
+        run: String,
+        /// The first step without it.
+        step: String,
     },
     /// A tape that is not the one that was played.
     #[error("{} has MD5 {found}, the run played {expected}: give the tape that was played with --tape", path.display())]
@@ -116,27 +124,30 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
         why: e.message().to_string(),
     })?;
     limits.check()?;
-    let evidence = evidence(run).ok_or_else(|| missing("server.evidence in environment.toml"))?;
-    let window_ms = integer(&config, "server", "window_ms");
-    let mut rules = Rules::new(evidence, window_ms);
-    if let Some(ms) = speech_min_ms {
-        rules.window_speech_min_ms = ms;
+    let unjudged = |s: &&Step| !s.partial && s.evidence.is_none();
+    if let Some(step) = run.steps.iter().find(unjudged) {
+        return Err(RescoreError::NoEvidence { run: run.name(), step: step.name.clone() });
     }
+    let window_ms = integer(&config, "server", "window_ms");
     let metas = tapes(run, &config, &changes.tapes)?;
     let samples = samples(run);
     let mut steps = Vec::new();
     let mut left_out = Vec::new();
     for step in run.steps.iter().filter(|s| !s.partial) {
-        match calls(run, step, &metas, &rules)? {
-            None => left_out.push(step.name.clone()),
-            Some(calls) => {
-                let empty = Vec::new();
-                let samples = samples.get(&step.name).unwrap_or(&empty);
-                let report = rejudge(run, step, (&calls, samples), (&config, &rules), &limits);
-                let series = crate::merge::series_of(run, &step.name, &step.name, 0.0);
-                steps.push(NewStep { name: step.name.clone(), report, calls, series });
-            }
+        let Some(kept) = &step.evidence else { continue };
+        let mut rules = Rules::new(kept.evidence, window_ms);
+        if let Some(ms) = speech_min_ms {
+            rules.window_speech_min_ms = ms;
         }
+        let Some(calls) = calls(run, step, &metas, &rules)? else {
+            left_out.push(step.name.clone());
+            continue;
+        };
+        let samples = samples.get(&step.name).map_or(&[][..], Vec::as_slice);
+        let evidence = StepEvidence { window_ms, ..kept.clone() };
+        let report = rejudge(&step.report, &evidence, &calls, samples, &limits);
+        let series = crate::merge::series_of(run, &step.name, &step.name, 0.0);
+        steps.push(NewStep { id: step.id.clone(), report, evidence: Some(evidence), calls, series });
     }
     let scored = steps.len();
     let info = run.info.clone().ok_or_else(|| missing("run.json"))?;
@@ -225,10 +236,6 @@ fn integer(config: &toml::Table, section: &str, key: &str) -> Option<u32> {
     config.get(section)?.get(key)?.as_integer().and_then(|v| u32::try_from(v).ok())
 }
 
-fn evidence(run: &Run) -> Option<Evidence> {
-    run.environment.as_ref()?.get("server")?.get("evidence")?.clone().try_into().ok()
-}
-
 /// The calls of every tape whose manifest is there and is the one that was played.
 fn tapes(
     run: &Run,
@@ -307,97 +314,15 @@ fn calls(
     Ok((!all.is_empty()).then_some(all))
 }
 
-/// What each instance's page should carry.
-fn instances(run: &Run, step: &Step, config: &toml::Table) -> Vec<InstanceFacts> {
-    let mut listed: Vec<&toml::Value> = Vec::new();
-    let of = |value: &'_ toml::Value| value.get("instances").and_then(toml::Value::as_array).cloned();
-    let whole = toml::Value::Table(config.clone());
-    let own = of(&whole).unwrap_or_default();
-    let others: Vec<toml::Value> = config
-        .get("topologies")
-        .and_then(toml::Value::as_array)
-        .map(|all| all.iter().filter_map(of).flatten().collect())
-        .unwrap_or_default();
-    listed.extend(own.iter().chain(&others));
-    let setting = |name: &str| {
-        let on = run
-            .environment
-            .as_ref()
-            .and_then(|e| e.get("instances")?.get(name)?.get("prefix_caching")?.as_bool());
-        match on {
-            Some(true) => CacheSetting::On,
-            Some(false) => CacheSetting::Off,
-            None => CacheSetting::Unknown,
-        }
-    };
-    let mut seen: Vec<InstanceFacts> = Vec::new();
-    for entry in listed {
-        let Some(name) = entry.get("name").and_then(toml::Value::as_str) else { continue };
-        if !step.report.instances.contains_key(name) || seen.iter().any(|f| f.name == name) {
-            continue;
-        }
-        let kind: EngineKind = entry.get("kind").and_then(|k| k.clone().try_into().ok()).unwrap_or_default();
-        seen.push(InstanceFacts {
-            name: name.to_string(),
-            expected: Expected {
-                kv_pool: kind.has(Metric::KvPool),
-                preemptions: kind.has(Metric::Preemptions),
-                prefix_cache: kind.has(Metric::PrefixQueries),
-                mm_cache: kind.has(Metric::MmQueries),
-            },
-            prefix_cache: setting(name),
-            mm_cache: CacheSetting::Unknown,
-        });
-    }
-    seen
-}
-
+/// Judges a step by other limits. What was not decided from its records stays as it was.
 fn rejudge(
-    run: &Run,
-    step: &Step,
-    (calls, samples): (&[CallRecord], &[Sample]),
-    (config, rules): (&toml::Table, &Rules),
+    old: &TierReport,
+    evidence: &StepEvidence,
+    calls: &[CallRecord],
+    samples: &[Sample],
     limits: &Limits,
 ) -> TierReport {
-    let old = &step.report;
-    let instances = instances(run, step, config);
-    let last_sample_s = samples.iter().map(|s| s.at_s).fold(old.window_to_s, f64::max);
-    let drained = run.events.iter().rev().find(|e| {
-        e.step.as_deref() == Some(&step.name)
-            && matches!(e.what.as_str(), "drained" | "not_drained" | "drain_unknown")
-    });
-    let bounds = Bounds {
-        ramp_from_s: calls.iter().map(|c| c.start_s).fold(old.window_from_s, f64::min),
-        window_from_s: old.window_from_s,
-        window_to_s: old.window_to_s,
-        drain_to_s: drained.map_or(last_sample_s, |e| e.at_s),
-    };
-    let planned = config.get("ladder").and_then(|l| l.get("tiers")?.as_array()).map_or(1, Vec::len);
-    let tiers_planned =
-        if of_ladder(&step.name) { u32::try_from(planned).unwrap_or(u32::MAX).max(1) } else { 1 };
-    let evidence = TierEvidence {
-        calls_expected: old.calls_expected,
-        samples,
-        instances: &instances,
-        evidence: rules.evidence,
-        window_ms: rules.window_ms,
-        tail_silence_ms: integer(config, "load", "tail_silence_ms").unwrap_or(0),
-        wake_late_p99_ms: old.wake_late_p99_ms,
-        client_drift_ppm: old.client_drift_ppm,
-        client_cpu_share: old.client_cpu_share,
-        drain_s: old.drain_s,
-        drained: old.drained,
-        simulated: old.simulated,
-        // A run on a paused clock has no hour of the day.
-        paused: run.info.as_ref().is_some_and(|i| i.origin_unix_s.is_none()),
-        refinement: old.refinement,
-        tiers_planned,
-        abort: old.abort.clone(),
-        cut_short: old.cut_short.clone(),
-        seed: run.info.as_ref().map_or(0, |i| i.seed),
-        ..TierEvidence::new(old.streams, &old.tape, calls, bounds)
-    };
-    let mut report = judge(&evidence, limits);
+    let mut report = judge(&evidence.tier(calls, samples), limits);
     report.labels.clone_from(&old.labels);
     // The baseline of the alarm belongs to another step; rates do not change with limits on latency.
     if let (Some(new), Some(old)) = (&mut report.quality, &old.quality) {

@@ -1,6 +1,7 @@
 //! What a reader who wants to rely on the number should worry about.
 
 use tapedeck_answers::Soak;
+use tapedeck_record::Case;
 use tapedeck_slo::{CapacityState, LeakVerdict, Verdict};
 
 use crate::answer::Answer;
@@ -60,7 +61,7 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
         }
     }
     // What a fault was meant to break stands in its own section.
-    let unforced = run.steps.iter().filter(|s| !s.name.starts_with("tc06"));
+    let unforced = run.steps.iter().filter(|s| s.id.case != Case::Fault);
     let errors: u64 = unforced.map(|s| s.report.err_calls).sum();
     if errors > 0 {
         add(Level::Seen, message!(MessageId::RiskErrors, errors));

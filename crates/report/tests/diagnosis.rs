@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use tapedeck_answers::QualityAnswer;
 use tapedeck_record::{
-    CallMeta, Evidence, FinalKind, Interval, Message, MessageKind, Outcome, OutcomeDetail, SpeechMap, Trace,
+    CallMeta, Case, Evidence, FinalKind, Interval, Message, MessageKind, Outcome, OutcomeDetail, SpeechMap,
+    StepId, Trace,
 };
 use tapedeck_report::Run;
 use tapedeck_report::answer::Answer;
@@ -110,13 +111,21 @@ fn step(streams: u32, wake_late_ms: f64, change: &dyn Fn(&mut Trace)) -> Step {
     };
     let report = judge(&evidence, &limits);
     Step {
-        name: format!("N{streams:03}"),
+        name: StepId::new(Case::Ladder, streams).to_string(),
+        id: StepId::new(Case::Ladder, streams),
+        superseded: false,
         partial: false,
         series: Series::new((0.0, 60.0)),
+        evidence: Some(evidence.kept()),
         report,
         calls,
         calls_agree: true,
     }
+}
+
+/// The same step under another name.
+fn named(name: &str, step: Step) -> Step {
+    Step { name: name.into(), id: StepId::parse(name), ..step }
 }
 
 fn limits() -> Limits {
@@ -204,7 +213,6 @@ fn a_tier_with_nothing_beside_it_is_looked_into_by_its_own_figures() {
 #[test]
 fn a_step_of_another_case_that_failed_at_no_more_than_n_star_is_said_beside_it() {
     let failing = |streams| step(streams, 1.0, &|t| later_final(t, 3 * SECOND));
-    let named = |name: &str, step: Step| Step { name: name.into(), ..step };
     let ladder = || vec![step(3, 1.0, &|_| {}), failing(60)];
     let elsewhere = |more: Vec<Step>| {
         let run = run(ladder().into_iter().chain(more).collect());
@@ -342,7 +350,8 @@ fn what_stands_beside_the_calls_is_read_too() {
         [Symptom::GrowsWithAge]
     );
     let words = |run: &mut Run| {
-        run.steps.last_mut().unwrap().name = "tc04-N060".into();
+        let step = run.steps.pop().unwrap();
+        run.steps.push(named("tc04-N060", step));
         let mut answer: QualityAnswer = serde_json::from_str(include_str!("answers/tc04.json")).unwrap();
         for point in &mut answer.points {
             (point.streams, point.alarm) = (60, true);
@@ -357,11 +366,10 @@ fn steps_are_held_against_calls_of_the_same_tape() {
     let fail = |t: &mut Trace| later_final(t, 3 * SECOND);
     let of_tape_b = |streams, change: &dyn Fn(&mut Trace), per_h| {
         let mut step = step(streams, 1.0, change);
-        step.name = format!("tc03b-N{streams:03}");
         step.report.tape = "tape-b".into();
         // Longer calls: fewer of them an hour, at any load.
         step.report.throughput_per_h = Some(per_h);
-        step
+        named(&format!("tc03b-N{streams:03}"), step)
     };
     let steps = |failing_per_h| {
         vec![

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tapedeck_record::{
     CallMeta, CallRecord, Evidence, FinalKind, Interval, Message, MessageKind, Metric, Outcome,
-    OutcomeDetail, Sample, SampleBody, Scrape, SpeechMap, Trace,
+    OutcomeDetail, Sample, SampleBody, Scrape, SpeechMap, StepId, Trace,
 };
 use tapedeck_report::compare::{Direction, compare};
 use tapedeck_report::data::Tables;
@@ -105,6 +105,7 @@ fn make(root: &Path, made: &Made) -> PathBuf {
     );
     let limits = Limits { ttft_basis: tapedeck_slo::TtftBasis::Window, ..limits };
     let info = RunInfo {
+        schema: Default::default(),
         run_id: made.id.into(),
         case: "tc03".into(),
         simulated: made.simulated,
@@ -117,7 +118,7 @@ fn make(root: &Path, made: &Made) -> PathBuf {
     let mut reports = Vec::new();
     for streams in [3_u32, 60] {
         let step = format!("N{streams:03}");
-        let mut writer = dir.begin(&step).unwrap();
+        let mut writer = dir.begin(&StepId::parse(&step)).unwrap();
         let mut calls: Vec<CallRecord> = Vec::new();
         for stream in 0..streams {
             for seq in 0..(180 / streams) {
@@ -158,7 +159,7 @@ fn make(root: &Path, made: &Made) -> PathBuf {
         };
         let report = judge(&evidence, &limits);
         dir.event(&Event { at_s: 60.0, step: Some(step), what: "drained".into(), detail: None }).unwrap();
-        dir.commit(writer, report.clone(), false).unwrap();
+        dir.commit(writer, report.clone(), evidence.kept(), false).unwrap();
         reports.push(report);
     }
     let capacity = serde_json::to_vec(&capacity(&reports, &limits)).unwrap();
@@ -190,7 +191,7 @@ fn the_page_says_what_may_be_promised_in_both_languages() {
     let tmp = tempfile::tempdir().unwrap();
     let promise = "\n[sizing]\ntopology = \"1x0.92\"\n\n[sizing.promise]\nblocking = 0.05\nmean_s = 180.0\ncalls_per_hour = 5.0\n";
     let path = make(tmp.path(), &Made { extra_config: promise, ..USUAL });
-    fs::write(path.join("offline.json"), r#"[{"streams": 60, "audio_s_per_s": 81.9}]"#).unwrap();
+    fs::write(path.join("offline.json"), r#"[{"streams": 60, "audio_s_per_s": 81.9, "rtf_p50": 0.5, "rtf_p95": 0.7, "calls": 540, "errors": 0}]"#).unwrap();
     let mut run = Run::read(&path).unwrap();
     assert_eq!(run.doubts, []);
     let answer = Answer::of(&run);
@@ -313,7 +314,7 @@ fn edited_figures_and_verdicts_withhold_the_answer() {
         ("steps.jsonl", "\"verdict\":\"fail\"", "\"verdict\":\"pass\""),
         ("steps.jsonl", "\"p95\":{\"value\":0.06,", "\"p95\":{\"value\":0.05,"),
         ("run.toml", "bootstrap_resamples = 50", "bootstrap_resamples = 50\nrtf_p95 = 0.9"),
-        ("steps.jsonl", "{\"step\":\"N003\",\"partial\":false", "{\"step\":7,\"partial\":false"),
+        ("steps.jsonl", "{\"step\":\"N003\",", "{\"step\":7,"),
     ];
     for (file, from, to) in edits {
         let tmp = tempfile::tempdir().unwrap();

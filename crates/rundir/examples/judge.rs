@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tapedeck_record::CallRecord;
-use tapedeck_rundir::read_run;
+use tapedeck_rundir::{CommittedStep, ladder_of, read_run};
 use tapedeck_slo::{Demand, Finding, Limits, TierReport, capacity};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -34,10 +34,9 @@ fn judge(run: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let mut lines = Vec::new();
 
     // The journal holds every tier whole: N* follows from it, and so does any other question about tiers.
-    let of_ladder =
-        |step: &str| step.strip_prefix('N').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-    let whole = steps.iter().filter(|s| !s.partial && of_ladder(&s.step));
-    let tiers: Vec<TierReport> = whole.clone().map(|s| s.report.clone()).collect();
+    let steps: Vec<&CommittedStep> = steps.iter().collect();
+    let whole = ladder_of(&steps);
+    let tiers: Vec<TierReport> = whole.iter().map(|s| s.report.clone()).collect();
     let careful = Limits { safety_factor: 0.5, ..Limits::default() };
     let found = capacity(&tiers, &careful);
     let simulated = if info.simulated { " [simulated]" } else { "" };

@@ -7,18 +7,21 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tapedeck_record::{CallRecord, Sample};
+use tapedeck_record::{CallRecord, Sample, Schema, StepId, ladder_tiers};
 
 use crate::atomic;
 use crate::error::RunDirError;
 use crate::lean::Bounds;
 use crate::step::{CommittedStep, StepWriter};
 use crate::tables;
-use tapedeck_slo::TierReport;
+use tapedeck_slo::{StepEvidence, TierReport};
 
 /// What a run is: `run.json`, written once when the folder is made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
+    /// Version of the run's files.
+    #[serde(default = "Schema::first")]
+    pub schema: Schema,
     /// Name of the folder; unique among the runs beside it.
     pub run_id: String,
     /// Case that made it, e.g. `tc03`.
@@ -258,11 +261,11 @@ impl RunDir {
     ///
     /// # Errors
     /// What the operating system refused.
-    pub fn begin(&self, step: &str) -> Result<StepWriter, RunDirError> {
-        StepWriter::new(&self.path, step)
+    pub fn begin(&self, id: &StepId) -> Result<StepWriter, RunDirError> {
+        StepWriter::new(&self.path, id)
     }
 
-    /// Commits a step: its traces are renamed into place, the growing files synced, the journal extended and
+    /// Commits a step with its verdict and what it was judged from: its traces are renamed into place, the growing files synced, the journal extended and
     /// the tables made anew.
     ///
     /// # Errors
@@ -271,16 +274,19 @@ impl RunDir {
         &mut self,
         writer: StepWriter,
         report: TierReport,
+        evidence: StepEvidence,
         partial: bool,
     ) -> Result<(), RunDirError> {
-        let step = writer.step().to_string();
+        let (step, id) = (writer.step().to_string(), writer.id().clone());
         writer.finish(self)?;
         let committed = CommittedStep {
             step,
+            id,
             partial,
             calls_bytes: self.calls.sync()?,
             series_bytes: self.series.sync()?,
             report,
+            evidence: Some(evidence),
         };
         self.journal.append(json_line(&committed, &self.path)?.as_bytes())?;
         self.journal.sync()?;
@@ -323,6 +329,12 @@ impl RunDir {
             .enumerate()
             .filter(|(i, step)| !self.steps[i + 1..].iter().any(|later| later.step == step.step))
             .map(|(_, step)| step)
+    }
+
+    /// The tiers that N* follows from, in the order of commits; see [`ladder_tiers`].
+    #[must_use]
+    pub fn ladder(&self) -> Vec<&CommittedStep> {
+        ladder_of(&self.standing().collect::<Vec<_>>())
     }
 
     /// Every call of a finished whole step, in the order of their ends; empty for a step that is not there.
@@ -377,6 +389,12 @@ impl RunDir {
     }
 }
 
+/// The tiers that N* follows from, among the standing steps of a run.
+#[must_use]
+pub fn ladder_of<'a>(standing: &[&'a CommittedStep]) -> Vec<&'a CommittedStep> {
+    ladder_tiers(standing, |step| (!step.partial).then_some(&step.id)).into_iter().copied().collect()
+}
+
 /// Reads a run without opening it for writing: its description, its committed steps.
 ///
 /// # Errors
@@ -388,6 +406,7 @@ pub fn read_run(path: &Path) -> Result<(RunInfo, Vec<CommittedStep>), RunDirErro
 fn read(path: &Path) -> Result<(RunInfo, Vec<CommittedStep>, u64), RunDirError> {
     let not_a_run = |why: String| RunDirError::NotARun { path: path.to_path_buf(), why };
     let info = fs::read_to_string(path.join(INFO)).map_err(|e| not_a_run(format!("{INFO}: {e}")))?;
+    refuse_newer(path)?;
     let info: RunInfo = serde_json::from_str(&info).map_err(|e| not_a_run(format!("{INFO}: {e}")))?;
     let journal = path.join(JOURNAL);
     let mut steps = Vec::new();
@@ -409,6 +428,24 @@ fn read(path: &Path) -> Result<(RunInfo, Vec<CommittedStep>, u64), RunDirError> 
         })?;
         steps.push(step);
         bytes += n as u64;
+    }
+}
+
+/// Refuses a run that a newer version wrote; one whose description is missing or damaged is not refused here.
+///
+/// # Errors
+/// [`RunDirError::Newer`].
+pub fn refuse_newer(path: &Path) -> Result<(), RunDirError> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema: u32,
+    }
+    let text = fs::read_to_string(path.join(INFO)).unwrap_or_default();
+    match serde_json::from_str::<Version>(&text) {
+        Ok(Version { schema }) if !Schema::reads(schema) => {
+            Err(RunDirError::Newer { path: path.to_path_buf(), schema })
+        }
+        _ => Ok(()),
     }
 }
 

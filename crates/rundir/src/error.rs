@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tapedeck_record::Schema;
 use thiserror::Error;
 
 /// A failure of the run directory: what, where and how to mend it.
@@ -38,6 +39,18 @@ pub enum RunDirError {
         path: PathBuf,
         /// What is missing or unreadable.
         why: String,
+    },
+    /// A run that a newer version wrote.
+    #[error(
+        "{} has schema {schema}, this version reads up to schema {}: use the version that made the run, or a later one",
+        path.display(),
+        Schema::CURRENT
+    )]
+    Newer {
+        /// The run directory.
+        path: PathBuf,
+        /// Its schema.
+        schema: u32,
     },
     /// A committed line cannot be read.
     #[error("{}:{line}: {why}: the file was edited or comes from another version", path.display())]

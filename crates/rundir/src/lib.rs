@@ -31,6 +31,6 @@ mod lean;
 pub mod step;
 pub mod tables;
 
-pub use dir::{Event, RunDir, RunInfo, read_run};
+pub use dir::{Event, RunDir, RunInfo, ladder_of, read_run, refuse_newer};
 pub use error::RunDirError;
 pub use step::{CommittedStep, StepWriter};

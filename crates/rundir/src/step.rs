@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
-use tapedeck_record::{CallRecord, Sample, Texts, Trace};
-use tapedeck_slo::TierReport;
+use tapedeck_record::{CallRecord, Sample, StepId, Texts, Trace};
+use tapedeck_slo::{StepEvidence, TierReport};
 
 use crate::atomic::{self, beside};
 use crate::dir::{RunDir, json_line};
@@ -19,9 +19,12 @@ use crate::lean::Bounds;
 
 /// A step that was committed: one line of `steps.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "CommittedLine")]
 pub struct CommittedStep {
     /// Name of the step, e.g. `N048`.
     pub step: String,
+    /// Which step it is.
+    pub id: StepId,
     /// Whether it was cut short (interrupted); a resumed run plays it again.
     pub partial: bool,
     /// Length of `calls.jsonl` after the step, bytes.
@@ -30,6 +33,32 @@ pub struct CommittedStep {
     pub series_bytes: u64,
     /// Everything that was decided about it.
     pub report: TierReport,
+    /// What it was decided from, beside calls and samples; a run of schema 1 does not hold it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<StepEvidence>,
+}
+
+/// A line of the journal as it is read: in one of schema 1 the name alone tells which step it is.
+#[derive(Deserialize)]
+struct CommittedLine {
+    step: String,
+    id: Option<StepId>,
+    partial: bool,
+    calls_bytes: u64,
+    series_bytes: u64,
+    report: TierReport,
+    evidence: Option<StepEvidence>,
+}
+
+impl From<CommittedLine> for CommittedStep {
+    fn from(line: CommittedLine) -> Self {
+        let CommittedLine { step, id, partial, calls_bytes, series_bytes, report, evidence } = line;
+        let of_name =
+            || StepId { streams: report.streams, refinement: report.refinement, ..StepId::parse(&step) };
+        // Files go by the name: where the two differ somebody changed one, and the name is what calls are found by.
+        let id = id.filter(|id| id.to_string() == step).unwrap_or_else(of_name);
+        Self { step, id, partial, calls_bytes, series_bytes, report, evidence }
+    }
 }
 
 #[derive(Serialize)]
@@ -55,6 +84,7 @@ struct Spoken<'a> {
 /// of every chunk go to `hdr/<step>.hlog` as well, as a HdrHistogram interval log.
 #[derive(Debug)]
 pub struct StepWriter {
+    id: StepId,
     step: String,
     trace_path: PathBuf,
     trace: GzEncoder<BufWriter<File>>,
@@ -66,14 +96,16 @@ pub struct StepWriter {
 }
 
 impl StepWriter {
-    pub(crate) fn new(run: &Path, step: &str) -> Result<Self, RunDirError> {
+    pub(crate) fn new(run: &Path, id: &StepId) -> Result<Self, RunDirError> {
+        let step = id.to_string();
         let folder = run.join("trace");
         fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
         let trace_path = folder.join(format!("{step}.jsonl.gz"));
         let file =
             File::create(beside(&trace_path)).map_err(|e| RunDirError::io("create", &trace_path, e))?;
         Ok(Self {
-            step: step.to_string(),
+            id: id.clone(),
+            step,
             trace: GzEncoder::new(BufWriter::new(file), Compression::fast()),
             trace_path,
             calls: Vec::new(),
@@ -88,6 +120,12 @@ impl StepWriter {
     #[must_use]
     pub fn step(&self) -> &str {
         &self.step
+    }
+
+    /// Which step it is.
+    #[must_use]
+    pub const fn id(&self) -> &StepId {
+        &self.id
     }
 
     /// Adds one call: its figures and the raw trace they were made from.

@@ -11,11 +11,23 @@ use crate::step::CommittedStep;
 pub(crate) fn ladder_csv(steps: &[&CommittedStep]) -> String {
     let mut out = format!("{LADDER_HEADER}\n");
     for step in steps {
-        let extra: &[&str] = if step.partial { &["partial"] } else { &[] };
+        let superseded = !step.partial && steps.iter().any(|s| !s.partial && s.id.supersedes(&step.id));
+        let extra = notes(step.partial, superseded);
         out.push_str(&ladder_row(&step.report, extra));
         out.push('\n');
     }
     out
+}
+
+/// What the notes of a row begin with: whether the step was cut short, or was played again with more loops so that N*
+/// does not follow from it.
+#[must_use]
+pub const fn notes(partial: bool, superseded: bool) -> &'static [&'static str] {
+    match (partial, superseded) {
+        (true, _) => &["partial"],
+        (false, true) => &["superseded"],
+        (false, false) => &[],
+    }
 }
 
 /// `tiers.csv`: everything that is known of each tier.

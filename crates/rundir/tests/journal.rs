@@ -4,12 +4,13 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tapedeck_record::{
-    CallMeta, CallRecord, Evidence, Outcome, OutcomeDetail, Sample, SampleBody, SpeechMap, Trace, WordCounts,
+    CallMeta, CallRecord, Evidence, Outcome, OutcomeDetail, Sample, SampleBody, Schema, SpeechMap, StepId,
+    Trace, WordCounts,
 };
-use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, read_run};
+use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, ladder_of, read_run};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Bounds, Limits, Reason, TierEvidence, TierReport, judge};
 
@@ -58,13 +59,17 @@ fn record(trace: &Trace) -> CallRecord {
     score(trace, &meta, &Rules::new(Evidence::Position, None), &Words::default())
 }
 
-fn report(streams: u32) -> TierReport {
+fn evidence(streams: u32) -> TierEvidence<'static> {
     let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 1.0, window_to_s: 2.0, drain_to_s: 3.0 };
-    judge(&TierEvidence::new(streams, "A", &[], bounds), &Limits::default())
+    TierEvidence::new(streams, "A", &[], bounds)
+}
+
+fn report(streams: u32) -> TierReport {
+    judge(&evidence(streams), &Limits::default())
 }
 
 fn play(dir: &mut RunDir, step: &str, streams: u32, partial: bool) {
-    let mut writer = dir.begin(step).unwrap();
+    let mut writer = dir.begin(&StepId::parse(step)).unwrap();
     for stream in 0..streams {
         let trace = trace(stream);
         writer.call(&record(&trace), &trace).unwrap();
@@ -72,7 +77,7 @@ fn play(dir: &mut RunDir, step: &str, streams: u32, partial: bool) {
     let gap = Sample { at_s: 1.0, source: "inst1".into(), body: SampleBody::Gap { why: "refused".into() } };
     writer.sample(&gap).unwrap();
     assert_eq!(writer.wake_late_p99_us(), Some(1300));
-    dir.commit(writer, report(streams), partial).unwrap();
+    dir.commit(writer, report(streams), evidence(streams).kept(), partial).unwrap();
 }
 
 fn lines(path: &Path) -> Vec<String> {
@@ -144,9 +149,9 @@ fn a_servers_words_and_word_errors_stand_side_by_side() {
     trace.outcome = OutcomeDetail::said(Outcome::ServerError, Some(1011), "out of memory");
     let mut call = record(&trace);
     call.words = Some(WordCounts { ref_tokens: 4, sub: 1, del: 0, ins: 0 });
-    let mut writer = dir.begin("N001").unwrap();
+    let mut writer = dir.begin(&StepId::parse("N001")).unwrap();
     writer.call(&call, &trace).unwrap();
-    dir.commit(writer, report(1), false).unwrap();
+    dir.commit(writer, report(1), evidence(1).kept(), false).unwrap();
     let line = fs::read_to_string(dir.path().join("calls.jsonl")).unwrap();
     assert_eq!(serde_json::from_str::<CallRecord>(&line).unwrap(), call);
 }
@@ -247,4 +252,40 @@ fn a_verdict_that_is_revised_stands_in_journal_and_tables_and_the_data_stay() {
     unstable(&dir);
     assert_eq!(dir.steps().len(), 4);
     assert_eq!((dir.calls_of("N006").unwrap(), dir.calls_of("N012").unwrap().len()), (calls, 12));
+}
+
+/// A run that version 0.1.0 (commit 13300b5) recorded: two tiers, each played twice, again with more loops.
+fn recorded() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/run-0.1.0")
+}
+
+#[test]
+fn a_run_of_schema_1_is_read_by_the_names_of_its_steps() {
+    let (info, steps) = read_run(&recorded()).unwrap();
+    assert_eq!((info.schema, info.case.as_str()), (Schema::FIRST, "tc03"));
+    assert!(steps.iter().all(|s| s.evidence.is_none() && s.id.to_string() == s.step));
+    let ids: Vec<_> = steps.iter().map(|s| (s.id.streams, s.id.loops, s.id.repetition)).collect();
+    let of = |n| [(n, None, 1), (n, Some(2), 1), (n, None, 2), (n, Some(2), 2)];
+    assert_eq!(ids, [of(3), of(4)].concat());
+    // The case said N* >= 4: of each repetition the tier with more loops counts.
+    let tiers: Vec<&str> =
+        ladder_of(&steps.iter().collect::<Vec<_>>()).iter().map(|s| s.step.as_str()).collect();
+    assert_eq!(tiers, ["N003-x2", "N003-x2-r2", "N004-x2", "N004-x2-r2"]);
+}
+
+#[test]
+fn a_run_of_a_newer_version_is_refused_by_its_schema() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut dir = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut dir, "N003", 3, false);
+    let run = dir.path().to_path_buf();
+    drop(dir);
+    let text = fs::read_to_string(run.join("run.json")).unwrap();
+    assert!(text.starts_with("{\"schema\":2,"), "{text}");
+    fs::write(run.join("run.json"), text.replace("\"schema\":2", "\"schema\":3,\"hue\":\"red\"")).unwrap();
+    let refused = [read_run(&run).unwrap_err(), RunDir::resume(&run, CONFIG).unwrap_err()];
+    for e in refused {
+        assert!(matches!(e, RunDirError::Newer { schema: 3, .. }), "{e}");
+        assert!(e.to_string().contains("schema 3") && e.to_string().contains("up to schema 2"), "{e}");
+    }
 }

@@ -41,7 +41,7 @@ pub enum CacheSetting {
 }
 
 /// One instance under test, as far as the verdict needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceFacts {
     /// The name under which its samples come.
     pub name: String,
@@ -54,7 +54,7 @@ pub struct InstanceFacts {
 }
 
 /// The instants that divide a tier, seconds from the run's origin.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The first stream began.
     pub ramp_from_s: f64,
@@ -163,6 +163,124 @@ impl<'a> TierEvidence<'a> {
             cut_short: None,
             baseline: None,
             seed: 0,
+        }
+    }
+}
+
+/// What a step was judged from, beside its calls and its samples: kept in the journal, so that it can be judged again.
+/// The fields are those of [`TierEvidence`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepEvidence {
+    /// Streams, N.
+    pub streams: u32,
+    /// Label of the tape.
+    pub tape: String,
+    /// How many counted calls there should be; empty where that was not fixed beforehand.
+    pub calls_expected: Option<u64>,
+    /// Instances under test, in the order of the config.
+    pub instances: Vec<InstanceFacts>,
+    /// The instants that divide the step.
+    pub bounds: Bounds,
+    /// What the dialect lets us know.
+    pub evidence: Evidence,
+    /// Length of the server's inference windows, milliseconds, where it has them.
+    pub window_ms: Option<u32>,
+    /// Silence appended to every call, milliseconds.
+    pub tail_silence_ms: u32,
+    /// Our own wake lateness over all chunks, p99, milliseconds.
+    pub wake_late_p99_ms: Option<f64>,
+    /// How much later we woke the longer a call lasted, parts per million.
+    pub client_drift_ppm: Option<f64>,
+    /// CPU the load generator used / cores of its machine, 0..1.
+    pub client_cpu_share: Option<f64>,
+    /// Seconds from the last close until every instance was empty.
+    pub drain_s: Option<f64>,
+    /// Whether the drain succeeded.
+    pub drained: Option<bool>,
+    /// Whether the figures come from a built-in engine.
+    pub simulated: bool,
+    /// Whether the clock was paused.
+    pub paused: bool,
+    /// Whether the step belongs to the refinement of a ladder.
+    pub refinement: bool,
+    /// Whether calls arrived at random.
+    pub open_arrivals: bool,
+    /// Tiers of the whole ladder.
+    pub tiers_planned: u32,
+    /// The live rule by which the step was given up.
+    pub abort: Option<Abort>,
+    /// Whether the sums of the engines' latency histograms mean processing time.
+    pub server_sums: bool,
+    /// Why the step ended before its last counted call, where it did.
+    pub cut_short: Option<CutShort>,
+    /// Single-stream error rates, where they were measured.
+    pub baseline: Option<QualityBaseline>,
+    /// Seed of the bootstraps.
+    pub seed: u64,
+}
+
+impl StepEvidence {
+    /// What to judge the step from, with these calls and samples.
+    #[must_use]
+    pub fn tier<'a>(&'a self, calls: &'a [CallRecord], samples: &'a [Sample]) -> TierEvidence<'a> {
+        TierEvidence {
+            streams: self.streams,
+            tape: &self.tape,
+            calls,
+            calls_expected: self.calls_expected,
+            samples,
+            instances: &self.instances,
+            bounds: self.bounds,
+            evidence: self.evidence,
+            window_ms: self.window_ms,
+            tail_silence_ms: self.tail_silence_ms,
+            wake_late_p99_ms: self.wake_late_p99_ms,
+            client_drift_ppm: self.client_drift_ppm,
+            client_cpu_share: self.client_cpu_share,
+            drain_s: self.drain_s,
+            drained: self.drained,
+            simulated: self.simulated,
+            paused: self.paused,
+            refinement: self.refinement,
+            open_arrivals: self.open_arrivals,
+            tiers_planned: self.tiers_planned,
+            abort: self.abort.clone(),
+            server_sums: self.server_sums,
+            cut_short: self.cut_short.clone(),
+            baseline: self.baseline,
+            seed: self.seed,
+        }
+    }
+}
+
+impl TierEvidence<'_> {
+    /// What to keep of it beside the calls and the samples, which have files of their own.
+    #[must_use]
+    pub fn kept(&self) -> StepEvidence {
+        StepEvidence {
+            streams: self.streams,
+            tape: self.tape.to_owned(),
+            calls_expected: self.calls_expected,
+            instances: self.instances.to_vec(),
+            bounds: self.bounds,
+            evidence: self.evidence,
+            window_ms: self.window_ms,
+            tail_silence_ms: self.tail_silence_ms,
+            wake_late_p99_ms: self.wake_late_p99_ms,
+            client_drift_ppm: self.client_drift_ppm,
+            client_cpu_share: self.client_cpu_share,
+            drain_s: self.drain_s,
+            drained: self.drained,
+            simulated: self.simulated,
+            paused: self.paused,
+            refinement: self.refinement,
+            open_arrivals: self.open_arrivals,
+            tiers_planned: self.tiers_planned,
+            abort: self.abort.clone(),
+            server_sums: self.server_sums,
+            cut_short: self.cut_short.clone(),
+            baseline: self.baseline,
+            seed: self.seed,
         }
     }
 }

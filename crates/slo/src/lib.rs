@@ -50,7 +50,9 @@ mod stationarity;
 
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
 pub use demand::{Demand, DemandError, FIGURES, Figure, Finding, answered, meant_to_fail};
-pub use evidence::{Bounds, CacheSetting, Expected, InstanceFacts, QualityBaseline, TierEvidence};
+pub use evidence::{
+    Bounds, CacheSetting, Expected, InstanceFacts, QualityBaseline, StepEvidence, TierEvidence,
+};
 pub use judge::judge;
 pub use leak::{Leak, LeakRules, LeakVerdict, leak};
 pub use limits::{LimitError, Limits, LiveRules, StationarityRules, TtftBasis};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tapedeck_answers::Ceiling;
 use tapedeck_cases::Config;
-use tapedeck_record::{Metric, Sample, SampleBody};
+use tapedeck_record::{Case, Metric, Sample, SampleBody};
 use tapedeck_rundir::{CommittedStep, RunInfo, read_run};
 use tapedeck_sizing::statement::hard_ceiling;
 use tapedeck_sizing::{InstanceSeen, LoadPoint};
@@ -241,7 +241,7 @@ impl Run {
             .iter()
             .filter(healthy)
             // TC-06 played to fewer engines, TC-07 to others.
-            .filter(|s| !s.step.starts_with("tc06") && !s.step.starts_with("tc07"))
+            .filter(|s| !matches!(s.id.case, Case::Fault | Case::Topology))
             .filter(|s| s.report.streams > 0)
             .filter_map(|s| {
                 let &(sum, n) = kv.get(&s.step)?;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tapedeck_cases::earlier::is_tier;
 use tapedeck_engine_model::truth::{Balance, TapeCall, TruthRules, synthetic_tape};
 use tapedeck_engine_model::{Params, SessionModel, StepCost};
 use tapedeck_record::ExitCode;
 use tapedeck_rehearsal::Settings;
+use tapedeck_rundir::ladder_of;
 use tapedeck_sizing::whatif::{
     Figure, Fit, Grade, Known, Ladder, Prediction, Scenario, TierSeen, fit, pool_tokens, predict,
 };
@@ -109,7 +109,7 @@ impl WhatIfArgs {
 pub(super) fn ladder(plan: &SizingPlan, told: &Told<'_>, run: &Run) -> Result<Ladder, Failure> {
     let manifest = run.manifest(told.manifest)?;
     let mut reports: Vec<&TierReport> =
-        run.steps.iter().filter(|s| is_tier(&s.step)).map(|s| &s.report).collect();
+        ladder_of(&run.steps.iter().collect::<Vec<_>>()).into_iter().map(|s| &s.report).collect();
     reports.sort_by_key(|r| r.streams);
     let (load, slo) = (&run.config.load, &run.config.slo);
     let rules = TruthRules {

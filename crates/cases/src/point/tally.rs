@@ -9,8 +9,8 @@ use tapedeck_record::{CallRecord, Metric, OutcomeClass, Sample, SampleBody};
 use tapedeck_rundir::StepWriter;
 use tapedeck_score::{Rules, score};
 use tapedeck_slo::{
-    Abort, Alert, Bounds, CacheSetting, CutShort, Expected, InstanceFacts, LiveWatch, TierEvidence, TierReport,
-    judge,
+    Abort, Alert, Bounds, CacheSetting, CutShort, Expected, InstanceFacts, LiveWatch, StepEvidence, TierEvidence,
+    TierReport, judge,
 };
 use tapedeck_stats::Moments;
 
@@ -110,7 +110,7 @@ impl<'a> Tally<'a> {
         bounds: Bounds,
         drained: Option<&Drain>,
         sources: &SamplerSummary,
-    ) -> TierReport {
+    ) -> (TierReport, StepEvidence) {
         let About { world, point, tape, planned } = &self.about;
         let instances = facts(world, sources);
         let cpu: Vec<f64> = self
@@ -139,7 +139,7 @@ impl<'a> Tally<'a> {
             drained: drained.and_then(|d| d.drained),
             simulated: world.simulated,
             paused: world.paused,
-            refinement: point.refinement,
+            refinement: point.id.refinement,
             tiers_planned: point.points_planned,
             abort: self.abort.clone(),
             cut_short: self.cut_short(),
@@ -147,7 +147,7 @@ impl<'a> Tally<'a> {
             ..TierEvidence::new(point.streams, tape, &self.calls, bounds)
         };
         let report = judge(&evidence, &world.config.slo);
-        TierReport { labels: point.labels.clone(), ..report }
+        (TierReport { labels: point.labels.clone(), ..report }, evidence.kept())
     }
 }
 

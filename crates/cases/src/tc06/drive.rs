@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use tapedeck_answers::{Fault, Incident, Timeline};
 use tapedeck_fleet::{Action, DrainRules, Instance, drain};
 use tapedeck_load::{Control, Played, Site};
-use tapedeck_record::Sample;
+use tapedeck_record::{Case, Sample, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::Bounds;
@@ -31,9 +31,8 @@ const ENDLESS: u32 = 100_000;
 pub(super) struct Scene<'a> {
     pub(super) fault: Fault,
     pub(super) victim: &'a str,
-    pub(super) streams: u32,
     pub(super) share: f64,
-    pub(super) step: &'a str,
+    pub(super) id: &'a StepId,
     pub(super) file: &'a str,
 }
 
@@ -44,16 +43,17 @@ pub(super) async fn play(
     scene: &Scene<'_>,
     watch: &dyn Observer,
 ) -> Result<Option<Incident>, CaseError> {
-    let step = scene.step;
     let pinned: Vec<&Instance> =
         world.instances.iter().filter(|i| world.config.fault.pinned && i.direct.is_some()).collect();
     // The pinned streams are part of the load, not on top of it.
-    let balanced = scene.streams.saturating_sub(u32::try_from(pinned.len()).unwrap_or(u32::MAX)).max(1);
+    let balanced = scene.id.streams.saturating_sub(u32::try_from(pinned.len()).unwrap_or(u32::MAX)).max(1);
     let point = Point {
         labels: vec!["fault".into(), scene.fault.name().into()],
-        ..Point::new(step, balanced, ENDLESS)
+        streams: balanced,
+        ..Point::new(scene.id.clone(), ENDLESS)
     };
-    let expected = expected(world, scene.streams);
+    let step = point.step.as_str();
+    let expected = expected(world, scene.id.streams);
     let mean_s =
         world.deck.audio().as_secs_f64() / f64::from(u32::try_from(world.deck.calls().len()).unwrap_or(1));
     #[expect(
@@ -61,16 +61,22 @@ pub(super) async fn play(
         clippy::cast_sign_loss,
         reason = "a guess at a number of calls"
     )]
-    let guess = (expected.as_secs_f64() / mean_s * f64::from(scene.streams)) as u64;
+    let guess = (expected.as_secs_f64() / mean_s * f64::from(scene.id.streams)) as u64;
     let expected_s = expected.as_secs_f64();
     let at_s = world.now_s();
-    watch.on(&Progress::StepBegins { step, streams: scene.streams, counted_calls: guess, expected_s, at_s });
+    watch.on(&Progress::StepBegins {
+        step,
+        streams: scene.id.streams,
+        counted_calls: guess,
+        expected_s,
+        at_s,
+    });
     watch.on(&Progress::Phase { step, phase: Phase::Preflight });
     preflight(world, dir.path(), &point).await?;
     note(world, dir, step, "step_begins", None)?;
 
     let about = About { world, point: &point, tape: world.tape.manifest.name.clone(), planned: guess };
-    let tally = Tally::new(about, dir.begin(step)?, BTreeMap::new(), watch);
+    let tally = Tally::new(about, dir.begin(scene.id)?, BTreeMap::new(), watch);
     let (stop_sampling, sampling) = watch::channel(false);
     let (sample_out, mut samples) = mpsc::unbounded_channel();
     let sampling = tokio::spawn(sampler(world).run(sampling, sample_out));
@@ -132,15 +138,15 @@ pub(super) async fn play(
     let Pump { mut tally, seen, seen_pinned, .. } = pump;
     tally.about.planned = load.counted;
     tally.interrupted = timeline.is_none();
-    let report = tally.judge(bounds, Some(&drained), &sources);
+    let (report, evidence) = tally.judge(bounds, Some(&drained), &sources);
     let incident = timeline.map(|timeline| {
         let rules = &world.config.fault.recovery;
-        judge((scene.streams, balanced), scene.share, timeline, &seen, &seen_pinned, rules)
+        judge((scene.id.streams, balanced), scene.share, timeline, &seen, &seen_pinned, rules)
     });
     if let Some(incident) = &incident {
         earlier::write_file(dir, scene.file, incident)?;
     }
-    dir.commit(tally.writer, report.clone(), incident.is_none())?;
+    dir.commit(tally.writer, report.clone(), evidence, incident.is_none())?;
     if incident.is_some() {
         watch.on(&Progress::StepDone { step, report: &report, resumed: false });
     }
@@ -162,7 +168,8 @@ async fn straight(
     out: mpsc::UnboundedSender<(usize, Played)>,
 ) {
     let Some(endpoint) = instance.direct.clone() else { return };
-    let point = Point::new("", 1, ENDLESS);
+    // Its calls stand beside those of the step and in no file of their own.
+    let point = Point::new(StepId::new(Case::Fault, 1), ENDLESS);
     let (call_out, mut calls) = mpsc::unbounded_channel();
     let playing = tapedeck_load::run(
         plan(world, &point),
@@ -270,7 +277,7 @@ async fn tell(
 ) -> Result<Option<Timeline>, CaseError> {
     let (load, config) = (&world.config.load, &world.config.fault);
     let (begin, end) = actions(scene.fault);
-    let steady_s = load.ramp_s * f64::from(scene.streams) + load.warm_up_s + config.steady_s;
+    let steady_s = load.ramp_s * f64::from(scene.id.streams) + load.warm_up_s + config.steady_s;
     if !pause(world, steady_s).await {
         return Ok(None);
     }
@@ -297,7 +304,13 @@ async fn tell(
         None => Some(world.now_s()),
     };
     if let Some(well_s) = well_s {
-        note(world, dir, scene.step, "well_again", Some(&format!("after {:.1} s", well_s - start_s)))?;
+        note(
+            world,
+            dir,
+            &scene.id.to_string(),
+            "well_again",
+            Some(&format!("after {:.1} s", well_s - start_s)),
+        )?;
     }
     stay = pause(world, config.after_s).await;
     let instance = if scene.fault == Fault::BalancerRestart { BALANCER } else { scene.victim };
@@ -317,7 +330,7 @@ async fn command(
     scene: &Scene<'_>,
     action: Action,
 ) -> Result<(), CaseError> {
-    let done = act(world, dir, scene.step, scene.victim, action).await?;
+    let done = act(world, dir, &scene.id.to_string(), scene.victim, action).await?;
     done.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
 }
 

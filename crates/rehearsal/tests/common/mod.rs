@@ -36,7 +36,13 @@ pub(crate) fn climb(config: Config, out: &Path) -> LadderAnswer {
     run(async move {
         let (_keep, interrupt) = watch::channel(false);
         let world = world(config, interrupt).unwrap();
-        let info = RunInfo { run_id: format!("seed{seed}"), case: "tc03".into(), seed, ..RunInfo::default() };
+        let info = RunInfo {
+            run_id: format!("seed{seed}"),
+            case: "tc03".into(),
+            simulated: true,
+            seed,
+            ..RunInfo::default()
+        };
         let mut dir = RunDir::create(out, &info, &world.config.to_toml().unwrap()).unwrap();
         tc03::run(&world, &mut dir, &Quiet).await.unwrap()
     })

@@ -1,6 +1,7 @@
 //! Soak and faults: what time and injuries do.
 
 use tapedeck_answers::{Fault, FaultAnswer, Incident, Memory, SoakAnswer, Toll};
+use tapedeck_record::Case;
 use tapedeck_slo::{LeakVerdict, Period};
 
 use super::{cell, sentences, unknown, yes};
@@ -74,7 +75,7 @@ pub(super) fn soak(run: &Run, answer: &SoakAnswer, lang: Lang) -> Section {
     let plots = run
         .steps
         .iter()
-        .filter(|s| s.name.starts_with("tc05") && !s.partial)
+        .filter(|s| s.id.case == Case::Soak && !s.partial)
         .flat_map(|s| plots::memory_over_time(s, &slopes, lang))
         .chain(over_time)
         .collect();

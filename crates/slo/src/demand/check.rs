@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_record::{CallRecord, ExitCode, Outcome, OutcomeClass};
+use tapedeck_record::{CallRecord, Case, ExitCode, Outcome, OutcomeClass, PaceKind, StepId};
 use tapedeck_stats::{Bounds, Moments, percentile_sorted, quantile_interval, sort};
 
 use super::catalogue::{Source, scrapes};
@@ -143,9 +143,8 @@ pub fn told(demands: &[Demand], findings: &[Finding]) -> Vec<String> {
 
 /// Whether a step is a tier of a ladder above its N*: it was played in order to fail, and limits are not held against it.
 #[must_use]
-pub fn meant_to_fail(step: &str, streams: u32, n_star: Option<u32>) -> bool {
-    let tier = step.strip_prefix("pool-").unwrap_or(step).strip_prefix('N');
-    let tier = tier.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+pub fn meant_to_fail(step: &StepId, streams: u32, n_star: Option<u32>) -> bool {
+    let tier = step.case == Case::Ladder && step.pace == PaceKind::Real;
     tier && n_star.is_some_and(|n| streams > n)
 }
 
