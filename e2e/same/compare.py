@@ -9,10 +9,14 @@ A line of EXCEPTIONS has three or four columns, divided by tabs:
   drop   GLOB  REGEX  reason          lines that match are left out on both sides
   sub    GLOB  REGEX  TEXT  reason    what matches is replaced by TEXT on both sides
   file   GLOB  reason                 the file is not compared, and may be there on one side only
+  cells  GLOB  REGEX  reason          of a CSV file, columns whose names match are left out on both sides, and the others
+                                      are compared by name, in whatever order
 An exception that never applied is an error: the list says what differs, and nothing else.
 """
+import csv
 import difflib
 import fnmatch
+import io
 import re
 import sys
 from pathlib import Path
@@ -24,7 +28,7 @@ def rules(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
-        need = {"drop": 4, "sub": 5, "file": 3}.get(cells[0])
+        need = {"drop": 4, "sub": 5, "file": 3, "cells": 4}.get(cells[0])
         if need != len(cells):
             sys.exit(f"{path}:{number}: {cells[0]} takes {need} columns, there are {len(cells)}")
         found.append({"line": number, "kind": cells[0], "glob": cells[1], "cells": cells[2:], "used": 0})
@@ -43,6 +47,12 @@ def text_of(path, name, exceptions):
             kept = [l for l in text.splitlines(keepends=True) if not re.search(rule["cells"][0], l)]
             rule["used"] += len(text.splitlines()) - len(kept)
             text = "".join(kept)
+        if rule["kind"] == "cells":
+            rows = list(csv.DictReader(io.StringIO(text)))
+            names = sorted(rows[0]) if rows else []
+            kept = [name for name in names if not re.fullmatch(rule["cells"][0], name)]
+            rule["used"] += 1
+            text = "".join(f"{name}={row[name]}\n" for row in rows for name in kept)
     return text
 
 

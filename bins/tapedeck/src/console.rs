@@ -12,8 +12,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tapedeck_answers::Decision;
 use tapedeck_cases::{Observer, Phase, Progress};
-use tapedeck_record::ExitCode;
-use tapedeck_slo::{Finding, Limit, LimitResult, Limits, Spread, TierReport, Verdict};
+use tapedeck_record::{CallFigure, ExitCode};
+use tapedeck_slo::{Figure, Finding, Limit, LimitResult, Limits, TierReport, Verdict};
 
 use crate::common::Failure;
 use crate::expose::Exposed;
@@ -426,8 +426,8 @@ pub fn last_lines(decision: Decision, simulated: bool, interrupted: bool, run: &
 #[must_use]
 pub fn row(report: &TierReport) -> String {
     let dash = || "-".to_string();
-    let p95 = |s: &Option<Spread>, unit: &str| {
-        s.as_ref().map_or_else(dash, |s| format!("{:.3}{unit}", s.p95.value))
+    let p95 = |figure: Figure, unit: &str| {
+        figure.estimate(report).map_or_else(dash, |e| format!("{:.3}{unit}", e.value))
     };
     let verdict = format!("{}{}", report.verdict.name(), if report.point_only { "*" } else { "" });
     // Padded first: what colours it takes no room.
@@ -436,9 +436,9 @@ pub fn row(report: &TierReport) -> String {
         "{:>7}  {} {:>10} {:>10} {:>10} {:>8} {:>10} {:>7} {:>6}  {}",
         report.streams,
         verdict,
-        p95(&report.ttft, " s"),
-        p95(&report.rtf, ""),
-        p95(&report.final_latency, " s"),
+        p95(Figure::Ttft, " s"),
+        p95(Figure::Call(CallFigure::Rtf), ""),
+        p95(Figure::Final, " s"),
         report.kv_pool_p95.map_or_else(dash, |kv| format!("{:.1} %", kv * 100.0)),
         report.preempt_delta.map_or_else(dash, |n| format!("{n:.0}")),
         report.err_streams,

@@ -329,8 +329,8 @@ async fn one(
         reasons: report.reasons.clone(),
         throughput_per_h: report.throughput_per_h,
         goodput_per_h: report.goodput_per_h,
-        ttft_p95_s: report.ttft.as_ref().map(|s| s.p95.value),
-        final_p95_s: report.final_latency.as_ref().map(|s| s.p95.value),
+        ttft_p95_s: report.ttft().map(|s| s.p95.value),
+        final_p95_s: report.final_latency().map(|s| s.p95.value),
         figures,
     };
     dir.commit(kept.writer, report.clone(), kept_evidence, interrupted)?;

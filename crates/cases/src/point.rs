@@ -171,7 +171,13 @@ pub async fn play(
             Some(false) => "not_drained",
             None => "drain_unknown",
         };
-        note(world, dir, step, what, Some(&format!("{:.1} s {}", drain.seconds, LocalizedText::list(&drain.why).en)))?;
+        note(
+            world,
+            dir,
+            step,
+            what,
+            Some(&format!("{:.1} s {}", drain.seconds, LocalizedText::list(&drain.why).en)),
+        )?;
     }
     dir.commit(tally.writer, report.clone(), evidence, partial)?;
     environment::measured(world, dir, step, &report)?;
@@ -380,7 +386,9 @@ async fn run_load(
                     tally.abort.get_or_insert(abort);
                     control.cut();
                 }
-                Alert::StopClimbing { why } => note(world, dir, &point.step, "red_line", Some(&why.text().en))?,
+                Alert::StopClimbing { why } => {
+                    note(world, dir, &point.step, "red_line", Some(&why.text().en))?
+                }
                 Alert::PauseForHeat { gpu, celsius } => {
                     note(world, dir, &point.step, "gpu_hot", Some(&format!("{gpu}: {celsius} C")))?;
                 }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use tapedeck_answers::{Ceiling, LadderAnswer, Repeats, files};
 use tapedeck_record::{CallRecord, Case, ContentKind, OutcomeClass, PaceKind, StepId};
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{TierReport, capacity, ladder_should_stop, next_refinement, settle, spread_between};
+use tapedeck_slo::{
+    Figure, StepFigure, TierReport, capacity, ladder_should_stop, next_refinement, settle, spread_between,
+};
 use tapedeck_stats::percentile;
 
 use crate::config::{Config, LadderContent, Pace};
@@ -171,20 +173,14 @@ impl Ladder<'_> {
 /// How far the repetitions of each tier lie apart.
 fn spread(tiers: &[TierReport]) -> Vec<Repeats> {
     let streams: BTreeSet<u32> = tiers.iter().map(|t| t.streams).collect();
-    type Get = fn(&TierReport) -> Option<f64>;
-    let figures: [(&str, Get); 4] = [
-        ("ttft_p95", |t| t.ttft.as_ref().map(|s| s.p95.value)),
-        ("rtf_p95", |t| t.rtf.as_ref().map(|s| s.p95.value)),
-        ("final_p95", |t| t.final_latency.as_ref().map(|s| s.p95.value)),
-        ("kv_pool_p95", |t| t.kv_pool_p95),
-    ];
+    let figures = Figure::JUDGED.into_iter().chain([Figure::Step(StepFigure::KvPoolP95)]);
     let mut all = Vec::new();
     for n in streams {
         let same: Vec<TierReport> = tiers.iter().filter(|t| t.streams == n).cloned().collect();
-        for (figure, get) in figures {
-            if let Some(m) = spread_between(&same, get) {
-                let cv = m.cv();
-                all.push(Repeats { streams: n, figure: figure.into(), mean: m.mean, cv, n: m.n as u64 });
+        for figure in figures.clone() {
+            if let Some(m) = spread_between(&same, |t| figure.estimate(t).map(|e| e.value)) {
+                let (figure, cv) = (figure.of_step().into_owned(), m.cv());
+                all.push(Repeats { streams: n, figure, mean: m.mean, cv, n: m.n as u64 });
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tapedeck_answers::{Candidate, NStar, Predicted, TopologyAnswer};
 use tapedeck_fleet::{Action, Commands, WaitRules, wait_healthy};
-use tapedeck_record::{Case, Schema, StepId};
+use tapedeck_record::{CallFigure, Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{CapacityState, TierReport, capacity};
 use tokio::sync::OnceCell;
@@ -77,9 +77,7 @@ fn candidate(
     world: &World,
 ) -> Candidate {
     let common = tiers.first();
-    let p95 = |spread: fn(&TierReport) -> Option<&tapedeck_slo::Spread>| {
-        common.and_then(spread).map(|s| s.p95.value)
-    };
+    let p95 = |figure| Some(common?.summary(figure)?.p95.value);
     let capacity = capacity(&tiers, &world.config.slo);
     let mut predicted = predicted.to_vec();
     for one in &mut predicted {
@@ -88,8 +86,8 @@ fn candidate(
     Candidate {
         name: name.into(),
         instances: u32::try_from(instances).unwrap_or(u32::MAX),
-        rtf_p95: p95(|t| t.rtf.as_ref()),
-        lag_p95_s: p95(|t| t.lag_max.as_ref()),
+        rtf_p95: p95(CallFigure::Rtf),
+        lag_p95_s: p95(CallFigure::LagMaxS),
         kv_room: common.and_then(|t| t.kv_pool_p95).map(|kv| 1.0 - kv),
         err_streams: common.map_or(0, |t| t.err_streams),
         capacity,

@@ -117,12 +117,7 @@ pub async fn drain(
         }
         progress(&DrainStep { seconds, clean, busy: still.clone() });
         if clean >= rules.clean_scrapes.max(1) {
-            return Drain {
-                drained: Some(true),
-                seconds: first_clean_s,
-                why: unchecked.clone(),
-                unchecked,
-            };
+            return Drain { drained: Some(true), seconds: first_clean_s, why: unchecked.clone(), unchecked };
         }
         tick = (tick + rules.interval).max(Instant::now());
         if tick > end {

@@ -80,6 +80,38 @@ impl LocalizedText {
     }
 }
 
+/// A text in both languages that is known when the program is built: a name, a definition, a heading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaticText {
+    /// English.
+    pub en: &'static str,
+    /// Simplified Chinese.
+    pub zh: &'static str,
+}
+
+impl StaticText {
+    /// English first, then Chinese.
+    #[must_use]
+    pub const fn new(en: &'static str, zh: &'static str) -> Self {
+        Self { en, zh }
+    }
+
+    /// In one language.
+    #[must_use]
+    pub const fn text(self, lang: Lang) -> &'static str {
+        match lang {
+            Lang::En => self.en,
+            Lang::Zh => self.zh,
+        }
+    }
+}
+
+impl From<StaticText> for LocalizedText {
+    fn from(text: StaticText) -> Self {
+        Self { en: text.en.into(), zh: text.zh.into() }
+    }
+}
+
 impl From<&str> for LocalizedText {
     fn from(text: &str) -> Self {
         Self::same(text)

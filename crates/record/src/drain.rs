@@ -73,10 +73,7 @@ impl Localize for DrainReason {
             }
             Self::NotTold { instance, metric } => {
                 let metric = metric.name();
-                localized!(
-                    "{instance}: the page does not tell {metric}",
-                    "{instance}：指标页没有 {metric}"
-                )
+                localized!("{instance}: the page does not tell {metric}", "{instance}：指标页没有 {metric}")
             }
             Self::Busy { instance, metric, count } => {
                 let metric = metric.name();

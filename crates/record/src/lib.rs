@@ -12,13 +12,15 @@
 //! assert_eq!(Outcome::EmptyFinal.class(false), OutcomeClass::Excluded);
 //! ```
 //!
-//! Read on in [`trace`] (what happened), [`call`] (what it means), [`sample`] (what the servers said) and
+//! Read on in [`trace`] (what happened), [`call`] (what it means), [`figure`] (what is known of a
+//! figure besides its value), [`sample`] (what the servers said) and
 //! [`exit`] (what the command line answers). Nothing here reads a clock, a file or a socket.
 
 pub mod call;
 pub mod crash;
 pub mod drain;
 pub mod exit;
+pub mod figure;
 pub mod outcome;
 pub mod sample;
 pub mod schema;
@@ -26,13 +28,16 @@ pub mod speech;
 pub mod step;
 pub mod trace;
 
-pub use call::{CallMeta, CallRecord, WordCounts};
+pub use call::{CallFigure, CallMeta, CallRecord, WordCounts};
 pub use crash::CrashCause;
 pub use drain::DrainReason;
 pub use exit::ExitCode;
+pub use figure::{Better, FigureSpec, Glossary, Summarised, Unit};
 pub use outcome::{Outcome, OutcomeClass, OutcomeDetail};
 pub use sample::{GpuReading, Histogram, Metric, Sample, SampleBody, Scrape};
 pub use schema::Schema;
 pub use speech::{Interval, SpeechMap};
 pub use step::{Case, ContentKind, PaceKind, StepId, ladder_tiers};
+#[doc(no_inline)]
+pub use tapedeck_l10n::StaticText;
 pub use trace::{Evidence, FinalKind, Message, MessageKind, Texts, Trace};

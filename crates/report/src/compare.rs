@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tapedeck_record::ExitCode;
-use tapedeck_slo::{Capacity, CapacityState, Estimate, TierReport};
+use tapedeck_record::{Better, ExitCode};
+use tapedeck_slo::repeat::SAME_SHARE;
+use tapedeck_slo::{Capacity, CapacityState, Estimate, Figure};
 
 use crate::answer::{Answer, n_star};
 use crate::messages::{LocalizedText, MessageId, message, number};
@@ -47,8 +48,11 @@ pub enum Direction {
 pub struct Difference {
     /// Tier.
     pub step: String,
-    /// `ttft_p95`, `rtf_p95`, `final_p95`, `wer`, `kv_pool_p95` or `err_streams`.
-    pub figure: &'static str,
+    /// Its name, e.g. `ttft_p95` or `wer`.
+    pub figure: String,
+    /// Whether it is one of the three that a step is judged by.
+    #[serde(skip)]
+    pub judged: bool,
     /// In the first run.
     pub before: Estimate,
     /// In the second.
@@ -127,49 +131,42 @@ pub(crate) fn changes(a: &Run, b: &Run) -> Vec<Change> {
         .collect()
 }
 
-/// A figure worse when larger; its direction by intervals, or by the rule of repeated tiers where it has none.
-fn direction(a: &Estimate, b: &Estimate) -> Direction {
+/// Which way a figure went: by intervals, or by the rule of repeated tiers where it has none.
+fn direction(figure: Figure, a: &Estimate, b: &Estimate) -> Direction {
     let apart = match (a.low, a.high, b.low, b.high) {
         (None, None, None, None) => {
             let off = (b.value - a.value).abs();
-            off > 0.15 * a.value.abs() && off > 0.02
+            off > SAME_SHARE * a.value.abs() && off > figure.spec().floor
         }
         _ if b.value > a.value => b.low.zip(a.high).is_some_and(|(low, high)| low > high),
         _ => a.low.zip(b.high).is_some_and(|(low, high)| low > high),
     };
     match apart {
         false => Direction::Same,
-        true if b.value > a.value => Direction::Worse,
-        true => Direction::Better,
+        true if (b.value > a.value) == (figure.spec().better == Better::Higher) => Direction::Better,
+        true => Direction::Worse,
     }
 }
 
 fn differences(a: &Run, b: &Run) -> Vec<Difference> {
-    type Figure = (&'static str, fn(&TierReport) -> Option<Estimate>);
-    const fn plain(value: f64, n: u64) -> Estimate {
-        Estimate { value, n, low: None, high: None }
-    }
-    // What has no interval goes by the rule of repeated tiers; the first errored stream is then worse.
-    let figures: [Figure; 6] = [
-        ("ttft_p95", |r| r.ttft.as_ref().map(|s| s.p95)),
-        ("rtf_p95", |r| r.rtf.as_ref().map(|s| s.p95)),
-        ("final_p95", |r| r.final_latency.as_ref().map(|s| s.p95)),
-        ("wer", |r| r.quality.as_ref().and_then(|q| q.wer)),
-        ("kv_pool_p95", |r| {
-            r.kv_pool_p95.map(|value| plain(value, r.instances.values().map(|i| i.scrapes).sum()))
-        }),
-        ("err_streams", |r| Some(plain(f64::from(r.err_streams), u64::from(r.streams)))),
-    ];
     let twin = |step: &Step| {
         b.steps.iter().find(|s| s.name == step.name && !s.partial && s.report.tape == step.report.tape)
     };
     let mut all = Vec::new();
     for step in a.steps.iter().filter(|s| !s.partial) {
         let Some(other) = twin(step) else { continue };
-        for (figure, get) in figures {
-            if let (Some(before), Some(after)) = (get(&step.report), get(&other.report)) {
-                let direction = direction(&before, &after);
-                all.push(Difference { step: step.name.clone(), figure, before, after, direction });
+        for figure in Figure::all().filter(|f| f.spec().compared) {
+            if let (Some(before), Some(after)) =
+                (figure.estimate(&step.report), figure.estimate(&other.report))
+            {
+                all.push(Difference {
+                    step: step.name.clone(),
+                    figure: figure.of_step().into_owned(),
+                    judged: Figure::JUDGED.contains(&figure),
+                    before,
+                    after,
+                    direction: direction(figure, &before, &after),
+                });
             }
         }
     }
@@ -267,15 +264,13 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
         (false, many) => message!(MessageId::ManyChanged, many.len()),
     };
     // Slower is what takes longer; words, errors and a full pool are another matter.
-    let slower = |d: &&&Difference| {
-        d.direction == Direction::Worse && matches!(d.figure, "ttft_p95" | "rtf_p95" | "final_p95")
-    };
+    let slower = |d: &&&Difference| d.direction == Direction::Worse && d.judged;
     let worst = moved.iter().find(slower);
     let seen = worst.map_or_else(LocalizedText::default, |d| {
         message!(
             MessageId::SeenSlower,
             d.step.as_str(),
-            d.figure,
+            d.figure.as_str(),
             number(d.before.value),
             number(d.after.value)
         )
@@ -302,6 +297,8 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
 
 #[cfg(test)]
 mod tests {
+    use tapedeck_slo::TierReport;
+
     use super::*;
 
     fn capacity(state: CapacityState, n_star: Option<u32>) -> Capacity {

@@ -29,28 +29,10 @@ pub(crate) fn quote(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Cells of a file without line breaks in cells, which is what ours have.
+/// Cells of a file, row by row; what is no CSV is left out.
 pub(crate) fn cells(text: &str) -> Vec<Vec<String>> {
-    text.lines().filter(|l| !l.trim().is_empty()).map(line).collect()
-}
-
-fn line(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        let Some(cell) = cells.last_mut() else { break };
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(String::new()),
-            c => cell.push(c),
-        }
-    }
-    cells
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    reader.records().flatten().map(|row| row.iter().map(str::to_owned).collect()).collect()
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use tapedeck_record::CallRecord;
-use tapedeck_slo::{Limit, Spread, TierReport};
+use tapedeck_record::{CallFigure, CallRecord, Unit};
+use tapedeck_slo::table::{Cells, Column};
+use tapedeck_slo::tier_columns;
 
 use crate::frame::Frame;
 use crate::output::{WriteError, folder};
@@ -42,24 +43,13 @@ fn calls<'a>(common: Common<'a>, rows: &'a [CallRecord]) -> Frame<'a> {
     f.number("start_s", rows, |c| Some(c.start_s));
     f.number("done_s", rows, |c| Some(c.done_s));
     f.number("audio_s", rows, |c| Some(c.audio_s));
-    f.number("connect_s", rows, |c| c.connect_s);
-    f.number("ttft_wire_s", rows, |c| c.ttft_wire_s);
-    f.number("ttft_speech_s", rows, |c| c.ttft_speech_s);
-    f.number("ttft_window_s", rows, |c| c.ttft_window_s);
-    f.number("first_response_s", rows, |c| c.first_response_s);
-    f.number("final_s", rows, |c| c.final_s);
-    f.number("final_speech_s", rows, |c| c.final_speech_s);
-    f.number("rtf", rows, |c| c.rtf);
-    f.number("pace", rows, |c| c.pace);
-    f.number("lag_max_s", rows, |c| c.lag_max_s);
-    f.number("age_slope_ms_per_min", rows, |c| c.age_slope_ms_per_min);
-    f.number("stall_max_s", rows, |c| c.stall_max_s);
-    f.number("wake_late_p99_ms", rows, |c| c.wake_late_p99_ms);
-    f.number("blocked_max_ms", rows, |c| c.blocked_max_ms);
-    f.number("rtt_p50_ms", rows, |c| c.rtt_p50_ms);
-    f.number("revisions", rows, |c| c.revisions);
+    for figure in CallFigure::ALL {
+        match figure.spec().unit {
+            Unit::Count => f.count(figure.spec().id, rows, |c| figure.get(c).map(whole)),
+            _ => f.number(figure.spec().id, rows, |c| figure.get(c)),
+        }
+    }
     f.count("messages", rows, |c| Some(c.messages.into()));
-    f.count("violations", rows, |c| Some(c.violations.into()));
     f.count("word_errors", rows, |c| c.words.map(|w| w.errors().into()));
     f.count("word_tokens", rows, |c| c.words.map(|w| w.ref_tokens.into()));
     f.count("char_errors", rows, |c| c.chars.map(|w| w.errors().into()));
@@ -67,58 +57,24 @@ fn calls<'a>(common: Common<'a>, rows: &'a [CallRecord]) -> Frame<'a> {
     f
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count that was one before")]
+fn whole(count: f64) -> u64 {
+    count as u64
+}
+
 /// Every standing step.
 fn tiers(rows: &[Step]) -> Frame<'_> {
     let mut f = Frame::default();
     f.text("step", rows, |s| Some(s.name.as_str()));
     f.flag("partial", rows, |s| Some(s.partial));
-    f.count("streams", rows, |s| Some(s.report.streams.into()));
-    f.text("tape", rows, |s| Some(s.report.tape.as_str()));
-    f.flag("simulated", rows, |s| Some(s.report.simulated));
-    f.flag("refinement", rows, |s| Some(s.report.refinement));
-    f.text("verdict", rows, |s| Some(s.report.verdict.name()));
-    f.flag("point_only", rows, |s| Some(s.report.point_only));
-    f.text("ttft_basis", rows, |s| Some(s.report.ttft_basis.name()));
-    for limit in Limit::ALL {
-        f.text(&format!("limit_{}", limit.name()), rows, |s| Some(s.report.limit(limit).name()));
+    for Column { name, cells } in tier_columns() {
+        match cells {
+            Cells::Text(of) => f.text(&name, rows, |s| of(&s.report)),
+            Cells::Flag(of) => f.flag(&name, rows, |s| of(&s.report)),
+            Cells::Count(of) => f.count(&name, rows, |s| of(&s.report)),
+            Cells::Number(of) => f.number(&name, rows, |s| of(&s.report)),
+        }
     }
-    type Figure = fn(&TierReport) -> Option<&Spread>;
-    let spreads: [(&str, Figure); 9] = [
-        ("ttft_s", |r| r.ttft.as_ref()),
-        ("rtf", |r| r.rtf.as_ref()),
-        ("final_s", |r| r.final_latency.as_ref()),
-        ("connect_s", |r| r.connect.as_ref()),
-        ("lag_max_s", |r| r.lag_max.as_ref()),
-        ("stall_max_s", |r| r.stall_max.as_ref()),
-        ("blocked_max_ms", |r| r.blocked_max_ms.as_ref()),
-        ("pace", |r| r.pace.as_ref()),
-        ("revisions", |r| r.revisions.as_ref()),
-    ];
-    for (name, get) in spreads {
-        f.number(&format!("{name}_p50"), rows, |s| get(&s.report).map(|s| s.p50.value));
-        f.number(&format!("{name}_p95"), rows, |s| get(&s.report).map(|s| s.p95.value));
-        f.number(&format!("{name}_p95_low"), rows, |s| get(&s.report).and_then(|s| s.p95.low));
-        f.number(&format!("{name}_p95_high"), rows, |s| get(&s.report).and_then(|s| s.p95.high));
-        f.number(&format!("{name}_max"), rows, |s| get(&s.report).map(|s| s.max));
-        f.count(&format!("{name}_n"), rows, |s| get(&s.report).map(|s| s.p95.n));
-    }
-    let quality = |s: &Step| s.report.quality.clone();
-    f.number("wer", rows, |s| quality(s)?.wer.map(|e| e.value));
-    f.number("cer", rows, |s| quality(s)?.cer.map(|e| e.value));
-    f.number("kv_pool_p95", rows, |s| s.report.kv_pool_p95);
-    f.number("preempt_delta", rows, |s| s.report.preempt_delta);
-    f.number("gpu_util_avg", rows, |s| s.report.gpu.as_ref()?.utilisation_avg);
-    f.count("vram_used_bytes", rows, |s| s.report.gpu.as_ref()?.vram_used_bytes);
-    f.count("calls_counted", rows, |s| Some(s.report.calls_counted));
-    f.count("calls_clean", rows, |s| Some(s.report.calls_clean));
-    f.count("err_streams", rows, |s| Some(s.report.err_streams.into()));
-    f.number("throughput_per_h", rows, |s| s.report.throughput_per_h);
-    f.number("goodput_per_h", rows, |s| s.report.goodput_per_h);
-    f.number("little_calls", rows, |s| s.report.little_calls);
-    f.number("wake_late_p99_ms", rows, |s| s.report.wake_late_p99_ms);
-    f.number("client_drift_ppm", rows, |s| s.report.client_drift_ppm);
-    f.number("drain_s", rows, |s| s.report.drain_s);
-    f.text("reasons", rows, |s| Some(s.report.reasons_text().en));
     f
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tapedeck_record::{CallRecord, Case, Outcome};
-use tapedeck_slo::{Limit, TierReport, Verdict};
+use tapedeck_record::{CallFigure, CallRecord, Case, Outcome};
+use tapedeck_slo::{Figure, Limit, TierReport, Verdict};
 use tapedeck_stats::percentile;
 
 use crate::html::verdict_name;
@@ -84,7 +84,9 @@ fn below<'a>(run: &'a Run, step: &Step) -> Option<&'a Step> {
 
 fn facts(run: &Run, calm: Option<&Step>, step: &Step) -> Facts {
     let (r, c) = (&step.report, calm.map(|calm| &calm.report));
-    let p95 = |s: &Option<tapedeck_slo::Spread>| s.as_ref().map(|s| s.p95.value);
+    let p95 = |r: &TierReport, figure: Figure| figure.estimate(r).map(|e| e.value);
+    let [connect, stall, rtf] =
+        [CallFigure::ConnectS, CallFigure::StallMaxS, CallFigure::Rtf].map(Figure::Call);
     let threshold = |limit: Limit| r.limits.iter().find(|l| l.limit == limit).map(|l| l.threshold);
     let count = |o: Outcome| r.outcomes.get(&o).copied().unwrap_or(0);
     let counts =
@@ -95,17 +97,17 @@ fn facts(run: &Run, calm: Option<&Step>, step: &Step) -> Facts {
     Facts {
         cold_ttft_s,
         warm_ttft_s,
-        calm_ttft_s: c.and_then(|c| p95(&c.ttft)),
-        ttft_s: p95(&r.ttft),
+        calm_ttft_s: c.and_then(|c| p95(c, Figure::Ttft)),
+        ttft_s: p95(r, Figure::Ttft),
         ttft_limit_s: threshold(Limit::Ttft),
-        calm_stall_s: c.and_then(|c| p95(&c.stall_max)),
-        stall_s: p95(&r.stall_max),
-        rtf: p95(&r.rtf),
+        calm_stall_s: c.and_then(|c| p95(c, stall)),
+        stall_s: p95(r, stall),
+        rtf: p95(r, rtf),
         rtf_limit: threshold(Limit::Rtf),
         throughput_below_per_h: below.and_then(|s| s.report.throughput_per_h),
         throughput_per_h: r.throughput_per_h,
-        calm_final_s: c.and_then(|c| p95(&c.final_latency)),
-        final_s: p95(&r.final_latency),
+        calm_final_s: c.and_then(|c| p95(c, Figure::Final)),
+        final_s: p95(r, Figure::Final),
         final_limit_s: threshold(Limit::Final),
         kv_pool: r.kv_pool_p95,
         preempted: r.preempt_delta,
@@ -114,8 +116,8 @@ fn facts(run: &Run, calm: Option<&Step>, step: &Step) -> Facts {
         refused: count(Outcome::RefusedBusy),
         wake_late_ms: r.wake_late_p99_ms,
         wake_late_limit_ms: run.limits.as_ref().map(|l| l.wake_late_p99_ms),
-        connect_s: p95(&r.connect),
-        calm_connect_s: c.and_then(|c| p95(&c.connect)),
+        connect_s: p95(r, connect),
+        calm_connect_s: c.and_then(|c| p95(c, connect)),
         uneven: uneven(step),
         throttle: r.gpu.as_ref().map(|g| g.throttle.clone()).unwrap_or_default(),
         age_lag_s: r.age_slope_ms_per_min.map(|ms| ms / 1e3 * longest_s / 60.0),

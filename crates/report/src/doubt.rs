@@ -1,8 +1,7 @@
 //! What is wrong with a run directory, and what must not be said because of it.
 
-use tapedeck_record::CallRecord;
 use tapedeck_rundir::tables::notes;
-use tapedeck_slo::{Limit, LimitVerdict, TierReport, Verdict, capacity, ladder_row, settle};
+use tapedeck_slo::{Figure, Limit, LimitVerdict, TierReport, Verdict, capacity, ladder_row, settle};
 use tapedeck_stats::percentile;
 
 use crate::messages::{LocalizedText, MessageId, message, number};
@@ -135,14 +134,10 @@ fn calls_agree(step: &Step) -> Result<(), Option<Doubt>> {
         let n = report.calls_counted;
         return Err(Some(Doubt::note(message!(MessageId::CallsFewer, step.name.as_str(), counted, n))));
     }
-    type Figure<'a> = (&'static str, Option<f64>, &'a dyn Fn(&CallRecord) -> Option<f64>);
-    let checks: [Figure<'_>; 3] = [
-        ("ttft_p95", report.ttft.as_ref().map(|s| s.p95.value), &|c| report.ttft_basis.of(c)),
-        ("rtf_p95", report.rtf.as_ref().map(|s| s.p95.value), &|c| c.rtf),
-        ("final_p95", report.final_latency.as_ref().map(|s| s.p95.value), &|c| report.final_basis.of(c)),
-    ];
-    for (name, said, figure) in checks {
-        let found = percentile(&mut step.figures().filter_map(figure).collect::<Vec<_>>(), 0.95);
+    for figure in Figure::JUDGED {
+        let said = figure.estimate(report).map(|e| e.value);
+        let mut values: Vec<f64> = step.figures().filter_map(|c| figure.of_call(report, c)).collect();
+        let found = percentile(&mut values, 0.95);
         let differ = match (said, found) {
             (Some(a), Some(b)) => (a - b).abs() > 1e-9 * a.abs().max(1.0),
             (None, None) => false,
@@ -150,12 +145,22 @@ fn calls_agree(step: &Step) -> Result<(), Option<Doubt>> {
         };
         if differ {
             let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), number);
-            let said =
-                message!(MessageId::FiguresDisagree, step.name.as_str(), name, show(said), show(found));
+            let said = message!(
+                MessageId::FiguresDisagree,
+                step.name.as_str(),
+                figure.of_step().as_ref(),
+                show(said),
+                show(found)
+            );
             return Err(Some(Doubt::withhold(said)));
         }
     }
     Ok(())
+}
+
+/// Cells in which signs that version 0.1.0 replaced count as the same: it had no commas and quotation marks.
+fn plain(row: &[String]) -> Vec<String> {
+    row.iter().map(|cell| cell.replace(',', ";").replace('"', "'")).collect()
 }
 
 /// `ladder.csv` is made from the journal; a row that differs was changed by somebody.
@@ -169,13 +174,12 @@ fn ladder_edited(run: &Run) -> Option<Doubt> {
         .steps
         .iter()
         .map(|s| {
-            [s.superseded, false].map(|superseded| {
-                let row = ladder_row(&s.report, notes(s.partial, superseded));
-                row.split(',').map(str::to_owned).collect()
-            })
+            [s.superseded, false]
+                .map(|superseded| plain(&ladder_row(&s.report, notes(s.partial, superseded))))
         })
         .collect();
-    let odd = rows.iter().skip(1).filter(|row| !expected.iter().flatten().any(|e| e == *row)).count()
+    let rows: Vec<Vec<String>> = rows.iter().skip(1).map(|row| plain(row)).collect();
+    let odd = rows.iter().filter(|row| !expected.iter().flatten().any(|e| e == *row)).count()
         + expected.iter().filter(|either| !rows.iter().any(|row| either.contains(row))).count();
     (odd > 0).then(|| Doubt::note(message!(MessageId::LadderEdited)))
 }

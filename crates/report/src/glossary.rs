@@ -1,5 +1,7 @@
 //! What every figure means, where it comes from, in both languages.
 
+use tapedeck_slo::Figure;
+
 use crate::messages::{LocalizedText, MessageId, message};
 
 /// A figure's definition.
@@ -24,33 +26,15 @@ pub fn glossary() -> Vec<Entry> {
         definition: message!(definition),
         source,
     };
-    vec![
+    let mut all = vec![
         entry("n_star", MessageId::DefNStar, MessageId::DefNStarIs, "steps.jsonl"),
         entry("published", MessageId::DefPublished, MessageId::DefPublishedIs, "steps.jsonl, run.toml"),
         entry("streams", MessageId::DefStreams, MessageId::DefStreamsIs, "steps.jsonl"),
-        entry("ttft_s", MessageId::FigTtft, MessageId::DefTtftIs, "calls.jsonl"),
-        entry("rtf", MessageId::FigRtf, MessageId::DefRtfIs, "calls.jsonl"),
-        entry("final_s", MessageId::FigFinal, MessageId::DefFinalIs, "calls.jsonl"),
         entry("p95", MessageId::DefP95, MessageId::DefP95Is, "calls.jsonl"),
         entry("interval", MessageId::DefInterval, MessageId::DefIntervalIs, "steps.jsonl"),
         entry("verdict", MessageId::DefVerdict, MessageId::DefVerdictIs, "steps.jsonl"),
         entry("point", MessageId::DefPoint, MessageId::DefPointIs, "steps.jsonl"),
-        entry("err_streams", MessageId::DefErrors, MessageId::DefErrorsIs, "calls.jsonl"),
-        entry("kv_pool_p95", MessageId::DefKv, MessageId::DefKvIs, "series.jsonl"),
-        entry("preempt_delta", MessageId::DefPreempt, MessageId::DefPreemptIs, "series.jsonl"),
         entry("calls_counted", MessageId::DefCalls, MessageId::DefCallsIs, "calls.jsonl"),
-        entry("throughput_per_h", MessageId::DefThroughput, MessageId::DefThroughputIs, "calls.jsonl"),
-        entry("goodput_per_h", MessageId::DefGoodput, MessageId::DefGoodputIs, "calls.jsonl"),
-        entry("little_calls", MessageId::DefLittle, MessageId::DefLittleIs, "calls.jsonl"),
-        entry("wer", MessageId::DefWer, MessageId::DefWerIs, "calls.jsonl"),
-        entry("vram_used_bytes", MessageId::DefVram, MessageId::DefVramIs, "series.jsonl"),
-        entry("gpu_util", MessageId::DefGpu, MessageId::DefGpuIs, "series.jsonl"),
-        entry("drain_s", MessageId::DefDrain, MessageId::DefDrainIs, "events.jsonl"),
-        entry("wake_late_p99_ms", MessageId::DefWake, MessageId::DefWakeIs, "hdr/, trace/"),
-        entry("stall_max_s", MessageId::DefStall, MessageId::DefStallIs, "calls.jsonl"),
-        entry("lag_max_s", MessageId::DefLag, MessageId::DefLagIs, "calls.jsonl"),
-        entry("pace", MessageId::DefPace, MessageId::DefPaceIs, "calls.jsonl"),
-        entry("server_rtf", MessageId::DefServerRtf, MessageId::DefServerRtfIs, "series.jsonl"),
         entry("parts", MessageId::DefPart, MessageId::DefPartIs, "calls.jsonl, series.jsonl, hdr/"),
         entry("floor", MessageId::DefFloor, MessageId::DefFloorIs, "tc01.json"),
         entry("theory", MessageId::DefTheory, MessageId::DefTheoryIs, "tc02.json"),
@@ -70,7 +54,14 @@ pub fn glossary() -> Vec<Entry> {
         entry("retries_needed", MessageId::DefRetries, MessageId::DefRetriesIs, "tc06.json"),
         entry("kv_room", MessageId::DefKvRoom, MessageId::DefKvRoomIs, "tc07.json"),
         entry("change", MessageId::DefChange, MessageId::DefChangeIs, "tc08.json"),
-    ]
+    ];
+    all.extend(Figure::all().filter_map(|figure| {
+        let (key, name, definition, source) = figure.spec().explained()?;
+        // The judged ones go by the labels of their plots.
+        let name = if Figure::JUDGED.contains(&figure) { figure.spec().label() } else { name };
+        Some(Entry { key, name, definition, source })
+    }));
+    all
 }
 
 /// Which figure a heading names.
@@ -125,6 +116,11 @@ const HEADS: [(MessageId, &str); 45] = [
 /// The hover text of a heading, where it names a figure.
 pub(crate) fn hover_of(head: &LocalizedText) -> Option<LocalizedText> {
     HEADS.iter().find(|(word, _)| word.said() == *head).and_then(|(_, key)| hover(key))
+}
+
+/// The definition of a figure.
+pub(crate) fn definition(key: &str) -> Option<LocalizedText> {
+    glossary().into_iter().find(|e| e.key == key).map(|e| e.definition)
 }
 
 /// The hover text of a figure.

@@ -1,14 +1,13 @@
 //! Writes a run directory that was not measured but derived: rescored or merged.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, StepId, ladder_tiers};
-use tapedeck_rundir::tables::notes;
+use tapedeck_rundir::tables::{ladder_csv, notes};
 use tapedeck_rundir::{CommittedStep, Event, RunInfo, atomic};
-use tapedeck_slo::{LADDER_HEADER, Limits, StepEvidence, TierReport, capacity, ladder_row};
+use tapedeck_slo::{Limits, StepEvidence, TierReport, capacity};
 
 use crate::compare::Change;
 use crate::output::{WriteError, folder};
@@ -82,7 +81,11 @@ pub(crate) fn taken(out: &Path) -> bool {
 pub(crate) fn write(run: &NewRun, out: &Path) -> Result<(), WriteError> {
     folder(out)?;
     let (mut calls, mut series, mut journal, mut events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut ladder = format!("{LADDER_HEADER}\n").into_bytes();
+    let rows = run.steps.iter().map(|step| {
+        let superseded = run.steps.iter().any(|s| s.id.supersedes(&step.id));
+        (&step.report, notes(false, superseded))
+    });
+    let ladder = ladder_csv(rows).map_err(|e| WriteError::io(out, e))?;
     for step in &run.steps {
         let name = step.id.to_string();
         for call in &step.calls {
@@ -99,8 +102,6 @@ pub(crate) fn write(run: &NewRun, out: &Path) -> Result<(), WriteError> {
             evidence: step.evidence.clone(),
         };
         line(out, &committed, &mut journal)?;
-        let superseded = run.steps.iter().any(|s| s.id.supersedes(&step.id));
-        let _ = writeln!(ladder, "{}", ladder_row(&step.report, notes(false, superseded)));
     }
     for event in &run.events {
         line(out, event, &mut events)?;

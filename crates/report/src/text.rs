@@ -147,7 +147,10 @@ pub fn comparison(c: &Comparison, lang: Lang) -> Vec<String> {
         for d in &moved {
             let way = if d.direction == Direction::Worse { MessageId::Worse } else { MessageId::Better };
             let (before, after) = (estimate(&d.before), estimate(&d.after));
-            put("  ", message!(MessageId::FigureLine, d.step.as_str(), d.figure, before, after, way));
+            put(
+                "  ",
+                message!(MessageId::FigureLine, d.step.as_str(), d.figure.as_str(), before, after, way),
+            );
         }
     }
     if !c.differences.is_empty() {

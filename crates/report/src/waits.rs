@@ -1,6 +1,7 @@
 //! Where the wait of a call goes, part by part, and which part grew.
 
-use tapedeck_slo::Spread;
+use tapedeck_record::CallFigure;
+use tapedeck_slo::Figure;
 use tapedeck_stats::percentile;
 
 use crate::read::Step;
@@ -66,8 +67,8 @@ pub struct Wait {
 #[must_use]
 pub fn waits(step: &Step) -> Vec<Wait> {
     let report = &step.report;
-    let p95 = |spread: &Option<Spread>, scale: f64| {
-        spread.as_ref().map_or((None, 0), |s| (Some(s.p95.value * scale), s.p95.n))
+    let p95 = |figure: Figure, scale: f64| {
+        figure.estimate(report).map_or((None, 0), |e| (Some(e.value * scale), e.n))
     };
     let over_calls = |figure: &dyn Fn(&tapedeck_record::CallRecord) -> Option<f64>| {
         let mut values: Vec<f64> = step.figures().filter_map(figure).collect();
@@ -76,21 +77,22 @@ pub fn waits(step: &Step) -> Vec<Wait> {
     };
     let queue = step.series.gained("queue").filter(|g| g.count > 0.0);
     // From the full window on where windows are known, else from the first speech.
-    let answer = if report.ttft_window.is_some() { &report.ttft_window } else { &report.ttft_speech };
-    let (answer_s, answer_n) = p95(answer, 1.0);
+    let windows = report.summary(CallFigure::TtftWindowS).is_some();
+    let answer = if windows { CallFigure::TtftWindowS } else { CallFigure::TtftSpeechS };
+    let (answer_s, answer_n) = p95(Figure::Call(answer), 1.0);
     let queue_s = queue.and_then(|q| q.mean());
     Part::ALL
         .into_iter()
         .map(|part| {
             let (seconds, n) = match part {
                 Part::Client => (report.wake_late_p99_ms.map(|ms| ms / 1e3), report.calls_counted),
-                Part::Connect => p95(&report.connect, 1.0),
-                Part::BackPressure => p95(&report.blocked_max_ms, 1e-3),
+                Part::Connect => p95(Figure::Call(CallFigure::ConnectS), 1.0),
+                Part::BackPressure => p95(Figure::Call(CallFigure::BlockedMaxMs), 1e-3),
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
                 Part::Queue => (queue_s, queue.map_or(0, |q| q.count as u64)),
                 Part::Window => over_calls(&|c| Some(c.ttft_wire_s? - c.ttft_window_s?)),
                 Part::Inference => (answer_s.map(|a| (a - queue_s.unwrap_or(0.0)).max(0.0)), answer_n),
-                Part::Tail => p95(&report.final_latency, 1.0),
+                Part::Tail => p95(Figure::Final, 1.0),
             };
             Wait { part, seconds, n }
         })

@@ -384,8 +384,17 @@ impl RunDir {
 
     fn write_tables(&self) -> Result<(), RunDirError> {
         let standing: Vec<_> = self.standing().collect();
-        self.write_file("ladder.csv", tables::ladder_csv(&standing).as_bytes())?;
-        self.write_file("tiers.csv", tables::tiers_csv(&standing).as_bytes())
+        let written = |name: &str, made: io::Result<Vec<u8>>| {
+            let bytes = made.map_err(|e| RunDirError::io("write", &self.path.join(name), e))?;
+            self.write_file(name, &bytes)
+        };
+        let rows = standing.iter().map(|step| {
+            let superseded =
+                !step.partial && standing.iter().any(|s| !s.partial && s.id.supersedes(&step.id));
+            (&step.report, tables::notes(step.partial, superseded))
+        });
+        written("ladder.csv", tables::ladder_csv(rows))?;
+        written("tiers.csv", tables::tiers_csv(&standing))
     }
 }
 

@@ -105,6 +105,7 @@ fn a_committed_step_can_be_read_by_anybody() {
     // Every row has as many cells as the header.
     let tiers = lines(&run.join("tiers.csv"));
     assert_eq!(tiers[0].split(',').count(), tiers[1].split(',').count());
+    assert!(tiers[0].starts_with("step,partial,streams,tape,"), "{}", tiers[0]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Limits that somebody states in one line: `final_s:p95<=2 by instance`.
 //!
-//! A demand names a figure of the [catalogue](FIGURES), a statistic where the figure is one of single calls, a bound,
+//! A demand names a figure of the [catalogue](Figure), a statistic where the figure is one of single calls, a bound,
 //! and perhaps the parts that each have to keep it. It is held against steps that were judged, and answers with one
 //! [`Finding`] a step and part. What is not known is never kept.
 //!
@@ -14,15 +14,15 @@
 //! # Ok::<(), tapedeck_slo::DemandError>(())
 //! ```
 
-mod catalogue;
 mod check;
 mod parse;
 
 use std::fmt;
 
-pub use catalogue::{FIGURES, Figure};
 pub use check::{Finding, answered, meant_to_fail, told};
 pub use parse::DemandError;
+
+use crate::figure::Figure;
 
 /// Which side of the bound is well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Part {
 /// A limit stated in one line.
 #[derive(Debug, Clone)]
 pub struct Demand {
-    figure: &'static Figure,
+    figure: Figure,
     statistic: Option<Statistic>,
     comparison: Comparison,
     bound: f64,
@@ -139,7 +139,7 @@ pub struct Demand {
 impl Demand {
     /// The figure that is held against the bound.
     #[must_use]
-    pub const fn figure(&self) -> &'static Figure {
+    pub const fn figure(&self) -> Figure {
         self.figure
     }
 
@@ -152,7 +152,7 @@ impl Demand {
 
 impl fmt::Display for Demand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.figure.name)?;
+        f.write_str(self.figure.spec().id)?;
         if let Some(statistic) = self.statistic {
             write!(f, ":{statistic}")?;
         }

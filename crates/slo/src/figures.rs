@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use tapedeck_record::{CallRecord, Evidence, Outcome, OutcomeClass};
+use tapedeck_record::{CallFigure, CallRecord, Evidence, Outcome, OutcomeClass};
 use tapedeck_stats::{
     Moments, Resampling, bootstrap_quantile, percentile, percentile_sorted, quantile_interval, sort,
 };
 
 use crate::evidence::TierEvidence;
 use crate::limits::Limits;
-use crate::report::{Estimate, FinalBasis, Reached, Spread};
+use crate::report::{Estimate, FinalBasis, Reached, Summary};
 
 /// A tier's calls as the verdict sees them.
 pub(crate) struct Counted<'a> {
@@ -66,29 +66,32 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// Computes spreads with one seed; each figure and quantile draws from a stream of its own.
-pub(crate) struct Spreads<'a> {
+/// Summarises figures with one seed; each figure and quantile draws from a stream of its own.
+pub(crate) struct Summariser<'a> {
     pub(crate) counted: &'a Counted<'a>,
     pub(crate) limits: &'a Limits,
     pub(crate) seed: u64,
-    next_stream: u64,
 }
 
-impl<'a> Spreads<'a> {
-    pub(crate) const fn new(counted: &'a Counted<'a>, limits: &'a Limits, seed: u64) -> Self {
-        Self { counted, limits, seed, next_stream: 0 }
+impl Summariser<'_> {
+    /// Every figure that is summarised and that at least one call has.
+    pub(crate) fn all(&self) -> BTreeMap<CallFigure, Summary> {
+        let summary = |figure: &CallFigure| {
+            let how = figure.spec().summarised?;
+            Some((*figure, self.of(how.stream, how.wordless, |c| figure.get(c))?))
+        };
+        CallFigure::ALL.iter().filter_map(summary).collect()
     }
 
-    /// The spread of one figure; `wordless` says whether calls without a word count among the failures.
+    /// The summary of one figure; `wordless` says whether calls without a word count among the failures.
     pub(crate) fn of(
-        &mut self,
+        &self,
+        stream: u64,
         wordless: bool,
         figure: impl Fn(&CallRecord) -> Option<f64>,
-    ) -> Option<Spread> {
+    ) -> Option<Summary> {
         let pairs: Vec<(u32, f64)> =
             self.counted.figures.iter().filter_map(|c| Some((c.stream, figure(c)?))).collect();
-        let stream = self.next_stream;
-        self.next_stream += 2;
         let mut sorted: Vec<f64> = pairs.iter().map(|p| p.1).collect();
         sort(&mut sorted);
         let mean = Moments::of(&sorted)?.mean;
@@ -99,7 +102,7 @@ impl<'a> Spreads<'a> {
             all.and_then(|all| sorted.get(tapedeck_stats::rank(all, q)).copied())
                 .map_or(Reached::Never, Reached::At)
         };
-        Some(Spread {
+        Some(Summary {
             p50: self.estimate(&pairs, &sorted, 0.5, stream)?,
             p95: self.estimate(&pairs, &sorted, 0.95, stream + 1)?,
             max: *sorted.last()?,
@@ -143,10 +146,16 @@ pub(crate) const fn final_basis(evidence: &TierEvidence<'_>) -> FinalBasis {
 impl FinalBasis {
     /// The call's final latency on this basis, seconds.
     #[must_use]
-    pub const fn of(self, call: &CallRecord) -> Option<f64> {
+    pub fn of(self, call: &CallRecord) -> Option<f64> {
+        self.figure().get(call)
+    }
+
+    /// The figure that counts from this basis.
+    #[must_use]
+    pub const fn figure(self) -> CallFigure {
         match self {
-            Self::Audio => call.final_s,
-            Self::Speech => call.final_speech_s,
+            Self::Audio => CallFigure::FinalS,
+            Self::Speech => CallFigure::FinalSpeechS,
         }
     }
 }

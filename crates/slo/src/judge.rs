@@ -1,6 +1,6 @@
 //! From everything known of a tier to its report.
 
-use tapedeck_record::{Outcome, OutcomeClass};
+use tapedeck_record::{CallFigure, Outcome, OutcomeClass};
 
 use crate::evidence::TierEvidence;
 use crate::figures::{Counted, age_slope, rtf_applies};
@@ -8,7 +8,7 @@ use crate::limits::{Limits, TtftBasis};
 use crate::live::Abort;
 use crate::measure::measure;
 use crate::reason::{Cache, Latency, Reason};
-use crate::report::{Estimate, Limit, LimitResult, LimitVerdict, Spread, TierReport, Verdict};
+use crate::report::{Estimate, Limit, LimitResult, LimitVerdict, Summary, TierReport, Verdict};
 use crate::stationarity;
 
 /// Judges a tier: a pure function of what was recorded, so a later run over the same records gives the same report.
@@ -192,7 +192,7 @@ fn errors(report: &TierReport, out: &mut Findings) {
 struct LatencyLimit<'a> {
     limit: Limit,
     figure: Latency,
-    spread: Option<&'a Spread>,
+    summary: Option<&'a Summary>,
     threshold: f64,
     applies: bool,
 }
@@ -225,27 +225,27 @@ fn latency(
         LatencyLimit {
             limit: Limit::Ttft,
             figure: Latency::FirstText { basis },
-            spread: report.ttft.as_ref(),
+            summary: report.ttft(),
             threshold: limits.ttft_p95_s,
             applies: true,
         },
         LatencyLimit {
             limit: Limit::Rtf,
             figure: Latency::RealTimeFactor,
-            spread: report.rtf.as_ref(),
+            summary: report.summary(CallFigure::Rtf),
             threshold: limits.rtf_p95,
             applies: rtf_applies(evidence),
         },
         LatencyLimit {
             limit: Limit::Final,
             figure: Latency::Final { basis: report.final_basis },
-            spread: report.final_latency.as_ref(),
+            summary: report.final_latency(),
             threshold: limits.final_p95_s,
             applies: true,
         },
     ];
-    for LatencyLimit { limit, figure, spread, threshold, applies } in checks {
-        let p95 = spread.map(|s| s.p95);
+    for LatencyLimit { limit, figure, summary, threshold, applies } in checks {
+        let p95 = summary.map(|s| s.p95);
         let verdict = match &p95 {
             _ if !applies => LimitVerdict::NotApplicable,
             None => LimitVerdict::Unknown,
@@ -269,8 +269,8 @@ fn latency(
         let value = p95.filter(|_| applies).map(|p| p.value);
         out.limits.push(LimitResult { limit, verdict, value, threshold });
     }
-    let calls = counted.figures.len() as u64 - report.ttft.as_ref().map_or(0, |s| s.p95.n);
-    if calls > 0 && report.ttft.is_some() {
+    let calls = counted.figures.len() as u64 - report.ttft().map_or(0, |s| s.p95.n);
+    if calls > 0 && report.ttft().is_some() {
         out.notes.push(Reason::FirstTextsMissing { calls, basis });
     }
 }

@@ -17,13 +17,14 @@
 //! let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 120.0, window_to_s: 600.0, drain_to_s: 640.0 };
 //! let report = tier(3, &[], bounds);
 //! assert_eq!(report.verdict.name(), "unknown"); // no call was counted: never a silent pass
-//! assert!(ladder_row(&report, &[]).starts_with("3,Tape-A,,,"));
+//! assert_eq!(ladder_row(&report, &[])[..3], ["3", "Tape-A", ""]);
 //! assert_eq!(capacity(&[report], &Limits::default()).display(), "undecided");
 //! ```
 //!
 //! Read on in [`judge()`] (the order in which a tier is judged), [`report`] (all that is known of a judged tier),
 //! [`mod@capacity`] (N*, refinement, the end of a ladder), [`live`] (what ends a tier while it runs), [`plan`] (how many
-//! calls a verdict needs), [`reason`] (why a tier has its verdict), [`demand`] (limits in one line), [`repeat`], [`mod@leak`] and [`mod@recovery`].
+//! calls a verdict needs), [`reason`] (why a tier has its verdict), [`figure`] (every figure there is), [`demand`]
+//! (limits in one line), [`repeat`], [`mod@leak`] and [`mod@recovery`].
 //!
 //! Limits: intervals assume that streams are independent of each other; a tier of one stream has only its order
 //! statistics. Stationarity needs at least four blocks of a minute.
@@ -31,6 +32,7 @@
 pub mod capacity;
 pub mod demand;
 pub mod evidence;
+pub mod figure;
 mod figures;
 mod judge;
 pub mod leak;
@@ -40,6 +42,7 @@ mod measure;
 pub mod plan;
 mod quality;
 pub mod reason;
+mod recorded;
 pub mod recovery;
 pub mod repeat;
 pub mod report;
@@ -47,12 +50,15 @@ pub mod row;
 mod servers;
 pub mod split;
 mod stationarity;
+mod step_figure;
+pub mod table;
 
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
-pub use demand::{Demand, DemandError, FIGURES, Figure, Finding, answered, meant_to_fail};
+pub use demand::{Demand, DemandError, Finding, answered, meant_to_fail};
 pub use evidence::{
     Bounds, CacheSetting, Expected, InstanceFacts, QualityBaseline, StepEvidence, TierEvidence,
 };
+pub use figure::Figure;
 pub use judge::judge;
 pub use leak::{Leak, LeakRules, LeakVerdict, leak};
 pub use limits::{LimitError, Limits, LiveRules, StationarityRules, TtftBasis};
@@ -63,8 +69,10 @@ pub use recovery::{Recovery, RecoveryRules, RecoveryStep, recovery};
 pub use repeat::{RepeatRules, Repeatability, RepeatedFigure, repeatability, spread_between};
 pub use report::{
     Estimate, FinalBasis, GpuReport, InstanceReport, Limit, LimitResult, LimitVerdict, QualityReport,
-    Reached, Spread, StationarityResult, TierReport, Verdict,
+    Reached, StationarityResult, Summary, TierReport, Verdict,
 };
-pub use row::{LADDER_HEADER, ladder_row};
+pub use row::{LADDER_COLUMNS, ladder_row};
 pub use split::{Period, Split, periods, split};
 pub use stationarity::settle;
+pub use step_figure::StepFigure;
+pub use table::tier_columns;

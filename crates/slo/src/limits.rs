@@ -1,7 +1,7 @@
 //! The limits a deployment has to keep, and the thresholds of the tests that guard the verdict.
 
 use serde::{Deserialize, Serialize};
-use tapedeck_record::CallRecord;
+use tapedeck_record::{CallFigure, CallRecord};
 
 /// Which anchor the first-text limit counts from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub enum TtftBasis {
 }
 
 impl TtftBasis {
+    /// Every basis.
+    pub const ALL: [Self; 3] = [Self::Wire, Self::Speech, Self::Window];
+
     /// The word used in configs and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -29,11 +32,17 @@ impl TtftBasis {
 
     /// The call's first-text latency on this basis, seconds.
     #[must_use]
-    pub const fn of(self, call: &CallRecord) -> Option<f64> {
+    pub fn of(self, call: &CallRecord) -> Option<f64> {
+        self.figure().get(call)
+    }
+
+    /// The figure that counts from this basis.
+    #[must_use]
+    pub const fn figure(self) -> CallFigure {
         match self {
-            Self::Wire => call.ttft_wire_s,
-            Self::Speech => call.ttft_speech_s,
-            Self::Window => call.ttft_window_s,
+            Self::Wire => CallFigure::TtftWireS,
+            Self::Speech => CallFigure::TtftSpeechS,
+            Self::Window => CallFigure::TtftWindowS,
         }
     }
 }

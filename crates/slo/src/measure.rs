@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tapedeck_record::Outcome;
 
 use crate::evidence::{Expected, TierEvidence};
-use crate::figures::{Counted, Spreads, age_slope, final_basis, flow};
-use crate::limits::{Limits, TtftBasis};
+use crate::figures::{Counted, Summariser, age_slope, final_basis, flow};
+use crate::limits::Limits;
 use crate::quality::quality;
 use crate::report::{TierReport, Verdict};
 use crate::servers::{gpus, instance, server_rtf};
@@ -14,11 +14,6 @@ use crate::stationarity::stationarity;
 
 /// The report without a verdict, which stays `unknown` until the findings decide.
 pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits: &Limits) -> TierReport {
-    let mut spreads = Spreads::new(counted, limits, evidence.seed);
-    let basis = final_basis(evidence);
-    let ttft_wire = spreads.of(true, |c| c.ttft_wire_s);
-    let ttft_speech = spreads.of(true, |c| c.ttft_speech_s);
-    let ttft_window = spreads.of(true, |c| c.ttft_window_s);
     let instances: BTreeMap<_, _> = evidence
         .instances
         .iter()
@@ -55,25 +50,9 @@ pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits
         abort: evidence.abort.clone(),
         cut_short: evidence.cut_short.clone(),
         ttft_basis: limits.ttft_basis,
-        ttft: match limits.ttft_basis {
-            TtftBasis::Wire => ttft_wire.clone(),
-            TtftBasis::Speech => ttft_speech.clone(),
-            TtftBasis::Window => ttft_window.clone(),
-        },
-        ttft_wire,
-        ttft_speech,
-        ttft_window,
-        rtf: spreads.of(false, |c| c.rtf),
-        final_basis: basis,
-        final_latency: spreads.of(false, |c| basis.of(c)),
+        final_basis: final_basis(evidence),
+        summaries: Summariser { counted, limits, seed: evidence.seed }.all(),
         server_rtf: server_rtf(evidence),
-        pace: spreads.of(false, |c| c.pace),
-        connect: spreads.of(false, |c| c.connect_s),
-        lag_max: spreads.of(false, |c| c.lag_max_s),
-        stall_max: spreads.of(false, |c| c.stall_max_s),
-        blocked_max_ms: spreads.of(false, |c| c.blocked_max_ms),
-        rtt_ms: spreads.of(false, |c| c.rtt_p50_ms),
-        revisions: spreads.of(false, |c| c.revisions),
         age_slope_ms_per_min: age_slope(counted).0,
         violations: counted.figures.iter().chain(&counted.errors).map(|c| u64::from(c.violations)).sum(),
         kv_pool_p95: highest(instances.values().map(|i| i.kv_pool_p95).collect()),

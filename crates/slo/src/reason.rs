@@ -370,10 +370,14 @@ impl Localize for CutShort {
 
 /// An interval with n; a bound that the sample cannot give is said to be missing.
 fn interval(e: &Estimate, unit: &str) -> LocalizedText {
-    let bound =
-        |b: Option<f64>, none: &str| b.map_or_else(|| none.to_owned(), |v| format!("{v:.3}{unit}"));
+    let bound = |b: Option<f64>, none: &str| b.map_or_else(|| none.to_owned(), |v| format!("{v:.3}{unit}"));
     LocalizedText {
-        en: format!("interval {} to {} from {} calls", bound(e.low, "no bound"), bound(e.high, "no bound"), e.n),
+        en: format!(
+            "interval {} to {} from {} calls",
+            bound(e.low, "no bound"),
+            bound(e.high, "no bound"),
+            e.n
+        ),
         zh: format!("区间 {} 至 {}，{} 通", bound(e.low, "无界"), bound(e.high, "无界"), e.n),
     }
 }
@@ -428,8 +432,10 @@ impl Localize for Reason {
                 "抢占红线不适用：这些引擎不提供相关指标"
             ),
             Self::StreamsErrored { streams, of, outcomes } => {
-                let kinds: Vec<LocalizedText> =
-                    outcomes.iter().map(|(o, n)| LocalizedText::same(format!("{n} x {}", o.name()))).collect();
+                let kinds: Vec<LocalizedText> = outcomes
+                    .iter()
+                    .map(|(o, n)| LocalizedText::same(format!("{n} x {}", o.name())))
+                    .collect();
                 let kinds = LocalizedText::join(&kinds, " and ", "、");
                 localized!("{streams} of {of} streams errored: {}", "{of} 路中有 {streams} 路出错：{}"; kinds)
             }
@@ -462,7 +468,10 @@ impl Localize for Reason {
             ),
             Self::LatencyUnknown { figure: Latency::FirstText { basis } } => {
                 let basis = basis.name();
-                localized!("no call has a first text on basis {basis}", "没有一通电话有以 {basis} 为基准的首字")
+                localized!(
+                    "no call has a first text on basis {basis}",
+                    "没有一通电话有以 {basis} 为基准的首字"
+                )
             }
             Self::LatencyUnknown { figure: Latency::RealTimeFactor } => {
                 localized!("no call has a real-time factor", "没有一通电话有实时率")
@@ -476,12 +485,17 @@ impl Localize for Reason {
             ),
             Self::FirstTextsMissing { calls, basis } => {
                 let basis = basis.name();
-                localized!("{calls} calls have no first text on basis {basis}", "{calls} 通没有以 {basis} 为基准的首字")
+                localized!(
+                    "{calls} calls have no first text on basis {basis}",
+                    "{calls} 通没有以 {basis} 为基准的首字"
+                )
             }
             Self::Aborted { abort } => {
                 localized!("the tier was given up: {}", "本档被提前放弃：{}"; abort.text())
             }
-            Self::CutShort { why } => localized!("the tier was cut short: {}", "本档提前结束：{}"; why.text()),
+            Self::CutShort { why } => {
+                localized!("the tier was cut short: {}", "本档提前结束：{}"; why.text())
+            }
             Self::CallsMissing { counted, expected } => localized!(
                 "only {counted} of {expected} counted calls were recorded",
                 "应计入 {expected} 通，只记录到 {counted} 通"
@@ -555,10 +569,16 @@ impl Localize for Reason {
                 )
             }
             Self::ErrorsOutside { calls } => {
-                localized!("{calls} calls outside the counted window errored", "计入窗口之外有 {calls} 通出错")
+                localized!(
+                    "{calls} calls outside the counted window errored",
+                    "计入窗口之外有 {calls} 通出错"
+                )
             }
             Self::Violations { times } => {
-                localized!("the server broke its dialect's rules {times} times", "服务端违反协议约定 {times} 次")
+                localized!(
+                    "the server broke its dialect's rules {times} times",
+                    "服务端违反协议约定 {times} 次"
+                )
             }
             Self::NotDrained => {
                 localized!("the instances did not come to rest after the tier", "本档结束后实例没有排空")

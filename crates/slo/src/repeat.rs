@@ -2,9 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 use tapedeck_l10n::{Localize, LocalizedText, localized};
+use tapedeck_record::CallFigure;
 use tapedeck_stats::Moments;
 
+use crate::figure::Figure;
 use crate::report::TierReport;
+use crate::step_figure::StepFigure;
+
+/// Relative change below which a figure counts as the same.
+pub const SAME_SHARE: f64 = 0.15;
 
 /// How far a figure may be off before it counts as drift: by more than the share *and* by more than the floor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,9 +28,14 @@ pub struct RepeatRules {
 
 impl Default for RepeatRules {
     fn default() -> Self {
-        Self { share: 0.15, ttft_floor_s: 0.05, rtf_floor: 0.02, kv_pool_floor: 0.02 }
+        let [ttft, rtf, kv_pool] = REPEATED.map(|figure| figure.spec().floor);
+        Self { share: SAME_SHARE, ttft_floor_s: ttft, rtf_floor: rtf, kv_pool_floor: kv_pool }
     }
 }
+
+/// The figures by which a repeated tier is held against the first.
+const REPEATED: [Figure; 3] =
+    [Figure::Ttft, Figure::Call(CallFigure::Rtf), Figure::Step(StepFigure::KvPoolP95)];
 
 /// One figure of a repeated tier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,14 +78,12 @@ impl Localize for Repeatability {
             Some(true) => {
                 localized!("drift: {}", "有漂移：{}"; LocalizedText::join(&moved, " and ", "、"))
             }
-            Some(false) => localized!(
-                "no drift: draining between tiers is enough",
-                "无漂移：档间排空即可，不必重启"
-            ),
-            None => localized!(
-                "not decidable: no figure is known both times",
-                "无法判定：没有一个指标两次都已知"
-            ),
+            Some(false) => {
+                localized!("no drift: draining between tiers is enough", "无漂移：档间排空即可，不必重启")
+            }
+            None => {
+                localized!("not decidable: no figure is known both times", "无法判定：没有一个指标两次都已知")
+            }
         }
     }
 }
@@ -82,24 +91,22 @@ impl Localize for Repeatability {
 /// Compares a tier with its repetition under the same protocol.
 #[must_use]
 pub fn repeatability(before: &TierReport, after: &TierReport, rules: &RepeatRules) -> Repeatability {
-    let p95 = |s: &Option<crate::report::Spread>| s.as_ref().map(|s| s.p95.value);
-    let figures: Vec<RepeatedFigure> = [
-        ("ttft_p95", p95(&before.ttft), p95(&after.ttft), rules.ttft_floor_s),
-        ("rtf_p95", p95(&before.rtf), p95(&after.rtf), rules.rtf_floor),
-        ("kv_pool_p95", before.kv_pool_p95, after.kv_pool_p95, rules.kv_pool_floor),
-    ]
-    .into_iter()
-    .map(|(figure, before, after, floor)| {
-        let off = before.zip(after).map(|(b, a)| (b, (a - b).abs()));
-        RepeatedFigure {
-            figure: figure.to_owned(),
-            before,
-            after,
-            change: before.zip(after).filter(|(b, _)| *b != 0.0).map(|(b, a)| (a - b) / b.abs()),
-            drift: off.map(|(b, off)| off > rules.share * b.abs() && off > floor),
-        }
-    })
-    .collect();
+    let floors = [rules.ttft_floor_s, rules.rtf_floor, rules.kv_pool_floor];
+    let figures: Vec<RepeatedFigure> = REPEATED
+        .into_iter()
+        .zip(floors)
+        .map(|(figure, floor)| {
+            let [before, after] = [before, after].map(|report| figure.estimate(report).map(|e| e.value));
+            let off = before.zip(after).map(|(b, a)| (b, (a - b).abs()));
+            RepeatedFigure {
+                figure: figure.of_step().into_owned(),
+                before,
+                after,
+                change: before.zip(after).filter(|(b, _)| *b != 0.0).map(|(b, a)| (a - b) / b.abs()),
+                drift: off.map(|(b, off)| off > rules.share * b.abs() && off > floor),
+            }
+        })
+        .collect();
     let drift = figures.iter().filter_map(|f| f.drift).reduce(|a, b| a || b);
     Repeatability { figures, drift }
 }

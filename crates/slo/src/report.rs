@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_l10n::LocalizedText;
-use tapedeck_record::Outcome;
+use tapedeck_record::{CallFigure, Outcome};
 
 use crate::limits::TtftBasis;
 use crate::live::Abort;
@@ -66,7 +66,7 @@ impl From<ReachedWire> for Reached {
 
 /// One per-call figure over the counted calls of a tier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct Summary {
     /// Median.
     pub p50: Estimate,
     /// 95th percentile, with the wider of its two intervals.
@@ -305,7 +305,10 @@ pub enum FinalBasis {
 }
 
 /// Everything about a judged tier. Unknown figures are empty, never 0.
+///
+/// Reports of schema 1, which had a key for each summary, are read as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct TierReport {
     /// Streams, N.
     pub streams: u32,
@@ -353,38 +356,15 @@ pub struct TierReport {
     pub cut_short: Option<CutShort>,
     /// What first-text latency counts from.
     pub ttft_basis: TtftBasis,
-    /// First-text latency on that basis, seconds.
-    pub ttft: Option<Spread>,
-    /// First-text latency from the first chunk, seconds.
-    pub ttft_wire: Option<Spread>,
-    /// First-text latency from the first speech, seconds.
-    pub ttft_speech: Option<Spread>,
-    /// First-text latency from the first inference window, seconds.
-    pub ttft_window: Option<Spread>,
-    /// Real-time factor.
-    pub rtf: Option<Spread>,
     /// What the final counts from.
     pub final_basis: FinalBasis,
-    /// Final latency on that basis, seconds.
-    pub final_latency: Option<Spread>,
+    /// Figures of single calls over the counted calls; one that no call has is not there.
+    #[serde(default)]
+    pub summaries: BTreeMap<CallFigure, Summary>,
     /// Processing time that the engines counted / audio played during the window; empty where their sums do not mean
     /// that. For comparison with published tables, never held against a limit.
     #[serde(default)]
     pub server_rtf: Option<f64>,
-    /// `(f - c1) / audio`.
-    pub pace: Option<Spread>,
-    /// Time to connect, seconds.
-    pub connect: Option<Spread>,
-    /// Longest owed interval of each call, seconds.
-    pub lag_max: Option<Spread>,
-    /// Longest gap between texts while speech was flowing, seconds.
-    pub stall_max: Option<Spread>,
-    /// Longest hold-up by back-pressure in each call, milliseconds.
-    pub blocked_max_ms: Option<Spread>,
-    /// Median ping round trip of each call, milliseconds.
-    pub rtt_ms: Option<Spread>,
-    /// Characters taken back / characters final.
-    pub revisions: Option<Spread>,
     /// Median growth of lag with a call's age over the long calls, milliseconds per minute.
     pub age_slope_ms_per_min: Option<f64>,
     /// Broken invariants of the dialect in counted calls.
@@ -452,6 +432,24 @@ impl TierReport {
     #[must_use]
     pub fn red_line(&self) -> bool {
         self.limit(Limit::Preemption).failed() || self.limit(Limit::KvPool).failed()
+    }
+
+    /// A figure of single calls over the counted calls.
+    #[must_use]
+    pub fn summary(&self, figure: CallFigure) -> Option<&Summary> {
+        self.summaries.get(&figure)
+    }
+
+    /// First-text latency on the basis of the verdict, seconds.
+    #[must_use]
+    pub fn ttft(&self) -> Option<&Summary> {
+        self.summary(self.ttft_basis.figure())
+    }
+
+    /// Final latency on the basis of the verdict, seconds.
+    #[must_use]
+    pub fn final_latency(&self) -> Option<&Summary> {
+        self.summary(self.final_basis.figure())
     }
 
     /// Errored streams / streams.

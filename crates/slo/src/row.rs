@@ -1,65 +1,77 @@
 //! A tier as one line of `ladder.csv`.
 
+use tapedeck_record::CallFigure;
+
 use crate::reason::Reason;
-use crate::report::{Estimate, Spread, TierReport};
+use crate::report::{Summary, TierReport};
+use crate::step_figure::StepFigure;
 
 /// The columns of `ladder.csv`, and nothing else.
-pub const LADDER_HEADER: &str = "N_total,tape,ttft_p50,ttft_p95,ttft_max,rtf_p50,rtf_p95,rtf_max,err_streams,\
-kv_pool_p95,preempt_delta,calls_clean,drain_s,gpu_util_avg,gpu_util_max,vram_used_gb,cer,notes";
+pub const LADDER_COLUMNS: [&str; 18] = [
+    "N_total",
+    "tape",
+    "ttft_p50",
+    "ttft_p95",
+    "ttft_max",
+    "rtf_p50",
+    "rtf_p95",
+    "rtf_max",
+    "err_streams",
+    "kv_pool_p95",
+    "preempt_delta",
+    "calls_clean",
+    "drain_s",
+    "gpu_util_avg",
+    "gpu_util_max",
+    "vram_used_gb",
+    "cer",
+    "notes",
+];
 
 /// A number with so many decimals, or an empty cell.
 fn cell(value: Option<f64>, decimals: usize) -> String {
     value.filter(|v| v.is_finite()).map_or_else(String::new, |v| format!("{v:.decimals$}"))
 }
 
-/// Free text without what would end the cell or the line.
-fn free_text(text: &str) -> String {
-    let flat: String = text
-        .chars()
-        .map(|c| match c {
-            ',' => ';',
-            '"' => '\'',
-            c if c.is_control() => ' ',
-            c => c,
-        })
-        .collect();
-    flat.split_whitespace().collect::<Vec<_>>().join(" ")
+/// Free text on one line.
+fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
-/// One line of `ladder.csv`, without the line's end; an unknown figure is an empty cell.
+/// The cells of one line of `ladder.csv`; an unknown figure is an empty cell.
 ///
 /// Latencies are seconds, shares (`kv_pool_p95`, `gpu_util_*`, `cer`) run from 0 to 1, `vram_used_gb` counts
 /// 10^9 bytes. `calls_clean` counts the calls that ended `ok`; `extra` goes in front of the notes.
 #[must_use]
-pub fn ladder_row(report: &TierReport, extra: &[&str]) -> String {
-    let p50 = |s: &Option<Spread>| s.as_ref().map(|s| s.p50.value);
-    let p95 = |s: &Option<Spread>| s.as_ref().map(|s| s.p95.value);
-    let max = |s: &Option<Spread>| s.as_ref().map(|s| s.max);
-    let gpu = report.gpu.as_ref();
-    let cer = report.quality.as_ref().and_then(|q| q.cer).map(|Estimate { value, .. }| value);
-    #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
-    let vram = gpu.and_then(|g| g.vram_used_bytes).map(|bytes| bytes as f64 / 1e9);
+pub fn ladder_row(report: &TierReport, extra: &[&str]) -> [String; 18] {
+    let (ttft, rtf) = (report.ttft(), report.summary(CallFigure::Rtf));
+    let p50 = |s: Option<&Summary>| cell(s.map(|s| s.p50.value), 3);
+    let p95 = |s: Option<&Summary>| cell(s.map(|s| s.p95.value), 3);
+    let max = |s: Option<&Summary>| cell(s.map(|s| s.max), 3);
+    let step = |figure: StepFigure, decimals| cell(figure.estimate(report).map(|e| e.value), decimals);
     [
         report.streams.to_string(),
-        free_text(&report.tape),
-        cell(p50(&report.ttft), 3),
-        cell(p95(&report.ttft), 3),
-        cell(max(&report.ttft), 3),
-        cell(p50(&report.rtf), 3),
-        cell(p95(&report.rtf), 3),
-        cell(max(&report.rtf), 3),
+        one_line(&report.tape),
+        p50(ttft),
+        p95(ttft),
+        max(ttft),
+        p50(rtf),
+        p95(rtf),
+        max(rtf),
         report.err_streams.to_string(),
-        cell(report.kv_pool_p95, 3),
-        cell(report.preempt_delta, 0),
+        step(StepFigure::KvPoolP95, 3),
+        step(StepFigure::Preemptions, 0),
         report.calls_clean.to_string(),
-        cell(report.drain_s, 1),
-        cell(gpu.and_then(|g| g.utilisation_avg), 3),
-        cell(gpu.and_then(|g| g.utilisation_max), 3),
-        cell(vram, 2),
-        cell(cer, 4),
-        free_text(&report.row_notes(extra)),
+        step(StepFigure::DrainS, 1),
+        step(StepFigure::GpuUtilAvg, 3),
+        step(StepFigure::GpuUtilMax, 3),
+        step(StepFigure::VramUsedGb, 2),
+        step(StepFigure::Cer, 4),
+        one_line(&report.row_notes(extra)),
     ]
-    .join(",")
 }
 
 impl TierReport {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, OutcomeClass};
 use tapedeck_stats::percentile;
 
-use crate::figures::{Counted, Spreads};
+use crate::figures::{Counted, Summariser};
 use crate::limits::Limits;
-use crate::report::{FinalBasis, Spread};
+use crate::report::{FinalBasis, Summary};
 
 /// The three judged figures of one part of a tier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,11 +18,11 @@ pub struct Split {
     /// Errored calls.
     pub errors: u64,
     /// First-text latency on the limits' basis, seconds.
-    pub ttft: Option<Spread>,
+    pub ttft: Option<Summary>,
     /// Real-time factor.
-    pub rtf: Option<Spread>,
+    pub rtf: Option<Summary>,
     /// Final latency, seconds.
-    pub final_latency: Option<Spread>,
+    pub final_latency: Option<Summary>,
 }
 
 /// Splits counted calls by a key; calls without one are left out.
@@ -55,13 +55,13 @@ pub fn split<K: Ord>(
         .into_iter()
         .map(|(key, calls)| {
             let counted = Counted::of(&calls);
-            let mut spreads = Spreads::new(&counted, limits, seed);
+            let summariser = Summariser { counted: &counted, limits, seed };
             let part = Split {
                 calls: counted.total(),
                 errors: counted.errors.len() as u64,
-                ttft: spreads.of(true, |c| limits.ttft_basis.of(c)),
-                rtf: spreads.of(false, |c| c.rtf),
-                final_latency: spreads.of(false, |c| basis.of(c)),
+                ttft: summariser.of(0, true, |c| limits.ttft_basis.of(c)),
+                rtf: summariser.of(2, false, |c| c.rtf),
+                final_latency: summariser.of(4, false, |c| basis.of(c)),
             };
             (key, part)
         })

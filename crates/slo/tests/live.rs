@@ -121,7 +121,10 @@ fn a_full_pool_or_a_preemption_stops_the_climb_once() {
     let mut full = watch(3);
     assert_eq!(full.push_sample(&engine(0.0, 0.97, 5.0)), None);
     let alert = full.push_sample(&engine(1.0, 0.985, 5.0));
-    assert!(matches!(&alert, Some(Alert::StopClimbing { why }) if why.text().en.contains("98.5 % full")), "{alert:?}");
+    assert!(
+        matches!(&alert, Some(Alert::StopClimbing { why }) if why.text().en.contains("98.5 % full")),
+        "{alert:?}"
+    );
     assert_eq!(full.push_sample(&engine(2.0, 0.99, 6.0)), None);
     let mut preempted = watch(3);
     assert_eq!(preempted.push_sample(&engine(0.0, 0.5, 5.0)), None);

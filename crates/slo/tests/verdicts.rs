@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Tier, call, end_with, words};
-use tapedeck_record::{Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody};
+use tapedeck_record::{CallFigure, Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody};
 use tapedeck_slo::{
-    Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline, Reached,
-    TierReport, TtftBasis, Verdict, judge, settle,
+    Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline,
+    Reached, TierReport, TtftBasis, Verdict, judge, settle,
 };
 
 fn limits() -> Limits {
@@ -24,7 +24,11 @@ fn healthy() -> Tier {
 #[track_caller]
 fn says(report: &TierReport, verdict: Verdict, words: &str) {
     assert_eq!(report.verdict, verdict, "{:?}", report.reasons);
-    assert!(report.reasons.iter().any(|r| r.to_string().contains(words)), "{:?} without {words:?}", report.reasons);
+    assert!(
+        report.reasons.iter().any(|r| r.to_string().contains(words)),
+        "{:?} without {words:?}",
+        report.reasons
+    );
 }
 
 #[test]
@@ -39,7 +43,7 @@ fn a_healthy_tier_passes_and_every_limit_is_sure() {
     assert_eq!(report.limit(Limit::Vram), LimitVerdict::NotApplicable);
     assert_eq!((report.kv_pool_p95, report.preempt_delta), (Some(0.6), Some(0.0)));
     assert_eq!((report.prefix_hit_rate, report.mm_hit_rate), (Some(0.0), Some(0.0)));
-    let ttft = report.ttft.unwrap();
+    let ttft = report.ttft().unwrap();
     assert_eq!(ttft.p95.n, 162);
     assert!(ttft.p50.low.unwrap() < ttft.p50.value && ttft.p50.value < ttft.p50.high.unwrap());
     assert!(ttft.p50.value < ttft.p95.value && ttft.p95.value <= ttft.max);
@@ -211,7 +215,7 @@ fn one_errored_stream_fails_and_says_how() {
     says(&report, Verdict::Fail, "1 of 18 streams errored: 2 x final_timeout");
     assert_eq!((report.err_streams, report.err_calls, report.delivered_streams), (1, 2, 17));
     assert_eq!((report.calls_counted, report.calls_clean), (162, 160));
-    assert_eq!(report.ttft.unwrap().p95.n, 160);
+    assert_eq!(report.ttft().unwrap().p95.n, 160);
     assert!((report.goodput_per_h.unwrap() / report.throughput_per_h.unwrap() - 1.0).abs() < 1e-9);
 }
 
@@ -231,7 +235,7 @@ fn failures_count_as_infinity_beside_the_plain_percentile() {
             end_with(c, Outcome::Mute);
         }
     });
-    let ttft = judged(&tier).ttft.unwrap();
+    let ttft = judged(&tier).ttft().unwrap().clone();
     assert!(ttft.p95.value < 1.0);
     assert_eq!(ttft.p95_with_failures, Reached::Never);
     assert!(matches!(ttft.p50_with_failures, Reached::At(v) if v >= ttft.p50.value));
@@ -274,7 +278,7 @@ fn an_estimate_whose_interval_straddles_the_limit_gives_a_point_verdict() {
 #[test]
 fn too_few_calls_have_no_upper_bound_and_only_a_point_verdict() {
     let report = judged(&Tier::closed(3, 1, 1));
-    let p95 = report.ttft.as_ref().unwrap().p95;
+    let p95 = report.ttft().unwrap().p95;
     assert_eq!((p95.n, p95.high), (27, None));
     assert_eq!((report.verdict, report.point_only), (Verdict::Pass, true));
     // Three loops are 81 calls: enough.
@@ -294,8 +298,8 @@ fn the_first_text_limit_follows_its_basis() {
     assert_eq!(on(TtftBasis::Speech).broken(), [Limit::Ttft]);
     let window = on(TtftBasis::Window);
     assert_eq!(window.verdict, Verdict::Pass);
-    assert_eq!(window.ttft, window.ttft_window);
-    assert!((window.ttft_wire.unwrap().max - 6.0).abs() < 1e-9);
+    assert_eq!(window.ttft(), window.summary(CallFigure::TtftWindowS));
+    assert!((window.summary(CallFigure::TtftWireS).unwrap().max - 6.0).abs() < 1e-9);
 }
 
 #[test]
@@ -507,7 +511,12 @@ fn no_look_ups_are_no_hits_only_where_the_page_says_that_the_cache_is_off() {
     tier.instances[0].mm_cache = CacheSetting::Unknown;
     let report = judged(&tier);
     assert_eq!((report.verdict, report.mm_hit_rate), (Verdict::Pass, None));
-    assert!(report.notes.iter().any(|n| n.to_string().contains("multimodal cache's hit rate of inst1 is unknown")));
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|n| n.to_string().contains("multimodal cache's hit rate of inst1 is unknown"))
+    );
 }
 
 #[test]
@@ -575,7 +584,7 @@ fn a_report_survives_its_checkpoint_and_the_same_records_give_the_same_report() 
         }
     });
     let report = judged(&tier);
-    assert_eq!(report.ttft.as_ref().unwrap().p95_with_failures, Reached::Never);
+    assert_eq!(report.ttft().unwrap().p95_with_failures, Reached::Never);
     let json = serde_json::to_string(&report).unwrap();
     assert!(json.contains("\"never\""));
     let back: TierReport = serde_json::from_str(&json).unwrap();
@@ -584,7 +593,7 @@ fn a_report_survives_its_checkpoint_and_the_same_records_give_the_same_report() 
     let mut shuffled = Tier { calls: tier.calls.clone(), ..healthy().with_instance("inst1", 0.4, &[]) };
     shuffled.calls.sort_by(|a, b| b.done_s.total_cmp(&a.done_s));
     let again = judged(&shuffled);
-    assert_eq!(again.ttft, report.ttft);
+    assert_eq!(again.ttft(), report.ttft());
     assert_eq!(again.verdict, report.verdict);
 }
 

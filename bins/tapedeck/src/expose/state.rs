@@ -131,7 +131,7 @@ impl State {
                 if let Some(step) = self.steps.get_mut(*step) {
                     step.verdict = Some(report.verdict.name());
                     // From here on the page says what the files say.
-                    step.ttft_p95_s = report.ttft.as_ref().map(|t| t.p95.value);
+                    step.ttft_p95_s = report.ttft().map(|t| t.p95.value);
                     step.wake_late_p99_s = report.wake_late_p99_ms.map(|ms| ms / 1e3);
                 }
             }

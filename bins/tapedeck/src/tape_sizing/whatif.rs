@@ -6,14 +6,14 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tapedeck_engine_model::truth::{Balance, TapeCall, TruthRules, synthetic_tape};
 use tapedeck_engine_model::{Params, SessionModel, StepCost};
-use tapedeck_record::ExitCode;
+use tapedeck_record::{CallFigure, ExitCode};
 use tapedeck_rehearsal::Settings;
 use tapedeck_rundir::ladder_of;
 use tapedeck_sizing::whatif::{
     Figure, Fit, Grade, Known, Ladder, Prediction, Scenario, TierSeen, fit, pool_tokens, predict,
 };
 use tapedeck_sizing::{Session, SizingPlan, Topology};
-use tapedeck_slo::{Spread, TierReport, TtftBasis};
+use tapedeck_slo::{Summary, TierReport, TtftBasis};
 use tapedeck_tape::Manifest;
 
 use super::lengths::Lengths;
@@ -170,11 +170,12 @@ fn known(plan: &SizingPlan, rolling_too: bool, run: &Run) -> Result<Params, Fail
 }
 
 fn tier(report: &TierReport) -> TierSeen {
-    let spreads = [&report.ttft_window, &report.rtf, &report.final_latency];
+    let summaries =
+        [report.summary(CallFigure::TtftWindowS), report.summary(CallFigure::Rtf), report.final_latency()];
     let mut figures = [None; 6];
     let mut relative_se = [None; 6];
-    for (at, spread) in spreads.into_iter().enumerate() {
-        let Some(Spread { p50, p95, .. }) = spread else { continue };
+    for (at, summary) in summaries.into_iter().enumerate() {
+        let Some(Summary { p50, p95, .. }) = summary else { continue };
         for (place, estimate) in [(2 * at, p50), (2 * at + 1, p95)] {
             // Half of a 95 % interval is 1.96 standard errors.
             let se = estimate.low.zip(estimate.high).map(|(low, high)| (high - low) / 3.92 / estimate.value);

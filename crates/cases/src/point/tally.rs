@@ -9,8 +9,8 @@ use tapedeck_record::{CallRecord, Metric, OutcomeClass, Sample, SampleBody};
 use tapedeck_rundir::StepWriter;
 use tapedeck_score::{Rules, score};
 use tapedeck_slo::{
-    Abort, Alert, Bounds, CacheSetting, CutShort, Expected, InstanceFacts, LiveWatch, StepEvidence, TierEvidence,
-    TierReport, judge,
+    Abort, Alert, Bounds, CacheSetting, CutShort, Expected, InstanceFacts, LiveWatch, StepEvidence,
+    TierEvidence, TierReport, judge,
 };
 use tapedeck_stats::Moments;
 

@@ -1,8 +1,8 @@
 //! Soak and faults: what time and injuries do.
 
 use tapedeck_answers::{Fault, FaultAnswer, Incident, Memory, SoakAnswer, Toll};
-use tapedeck_record::Case;
-use tapedeck_slo::{LeakVerdict, Period};
+use tapedeck_record::{CallFigure, Case};
+use tapedeck_slo::{Figure, LeakVerdict, Period};
 
 use super::{cell, sentences, unknown, yes};
 use crate::messages::{Lang, LocalizedText, MessageId, message, number};
@@ -49,17 +49,17 @@ pub(super) fn soak(run: &Run, answer: &SoakAnswer, lang: Lang) -> Section {
     let begin_s = periods.first().map_or(0.0, |p| p.from_s);
     let hour = |p: &Period| (p.from_s - begin_s) / 3600.0;
     type Get = fn(&Period) -> Option<f64>;
-    let curves: [(&'static str, Get, MessageId, Option<f64>); 3] = [
-        ("ttft", |p| p.ttft_p95_s, MessageId::CurveTtft, run.limits.as_ref().map(|l| l.ttft_p95_s)),
-        ("rtf", |p| p.rtf_p95, MessageId::CurveRtf, run.limits.as_ref().map(|l| l.rtf_p95)),
-        ("final", |p| p.final_p95_s, MessageId::CurveFinal, run.limits.as_ref().map(|l| l.final_p95_s)),
+    let curves: [(Get, Figure, Option<f64>); 3] = [
+        (|p| p.ttft_p95_s, Figure::Ttft, run.limits.as_ref().map(|l| l.ttft_p95_s)),
+        (|p| p.rtf_p95, Figure::Call(CallFigure::Rtf), run.limits.as_ref().map(|l| l.rtf_p95)),
+        (|p| p.final_p95_s, Figure::Final, run.limits.as_ref().map(|l| l.final_p95_s)),
     ];
     let over_time: Vec<_> = curves
         .into_iter()
-        .filter_map(|(name, get, title, limit)| {
+        .filter_map(|(get, figure, limit)| {
             let values: Vec<(f64, f64, String)> =
                 periods.iter().filter_map(|p| Some((hour(p), get(p)?, p.calls.to_string()))).collect();
-            plots::over_time(name, title, &values, limit, lang)
+            plots::over_time(figure, &values, limit, lang)
         })
         .collect();
     let periods = periods.iter().map(|p| {
@@ -116,7 +116,7 @@ pub(super) fn soak(run: &Run, answer: &SoakAnswer, lang: Lang) -> Section {
 /// What kind of memory a slope is of.
 fn memory_of(memory: &Memory) -> LocalizedText {
     match memory.what.as_str() {
-        "vram" => message!(MessageId::DefVram),
+        "vram" => message!(MessageId::MemoryOfGpus),
         "rss" => message!(MessageId::MemoryOfClient),
         "host rss" => message!(MessageId::MemoryOfHost),
         other => LocalizedText::same(other),

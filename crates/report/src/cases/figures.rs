@@ -3,7 +3,7 @@
 use tapedeck_answers::{
     ErrorRate, Few, FootprintAnswer, QualityAnswer, Rise, SingleStreamAnswer, SingleStreamFigures,
 };
-use tapedeck_slo::TtftBasis;
+use tapedeck_record::CallFigure;
 
 use super::{cell, decision, percent, sentences, unknown, yes};
 use crate::messages::{LocalizedText, MessageId, fixed, message, number};
@@ -14,27 +14,24 @@ pub(super) fn baseline(answer: &SingleStreamAnswer) -> Section {
     let mut lead = decision(answer.decision);
     lead.extend(sentences(&answer.reasons));
     let floors = answer.floors.iter().map(|f| {
-        let basis = match f.basis {
-            TtftBasis::Wire => message!(MessageId::DefTtftWire),
-            TtftBasis::Speech => message!(MessageId::DefTtftSpeech),
-            TtftBasis::Window => message!(MessageId::DefTtftWindow),
-        };
+        let basis = f.basis.figure().spec().label();
         vec![basis, cell(Some(f.p95_s)), cell(Some(f.max_s)), f.n.into(), yes(Some(f.reachable))]
     });
     type Get = fn(&SingleStreamFigures) -> Option<Few>;
-    let figures: [(Get, MessageId); 5] = [
-        (|f| f.rtf, MessageId::FigRtf),
-        (|f| f.ttft_wire_s, MessageId::DefTtftWire),
-        (|f| f.ttft_speech_s, MessageId::DefTtftSpeech),
-        (|f| f.ttft_window_s, MessageId::DefTtftWindow),
-        (|f| f.final_s, MessageId::FigFinal),
+    let figures: [(Get, CallFigure); 5] = [
+        (|f| f.rtf, CallFigure::Rtf),
+        (|f| f.ttft_wire_s, CallFigure::TtftWireS),
+        (|f| f.ttft_speech_s, CallFigure::TtftSpeechS),
+        (|f| f.ttft_window_s, CallFigure::TtftWindowS),
+        (|f| f.final_s, CallFigure::FinalS),
     ];
-    let rows = figures.iter().map(|(get, name)| {
+    let rows = figures.iter().map(|(get, figure)| {
         let of = |few: Option<Few>| {
             let n = few.map_or_else(unknown, |f| f.n.into());
             [cell(few.map(|f| f.p50)), cell(few.map(|f| f.max)), n]
         };
-        [name.said()].into_iter().chain(of(get(&answer.warm))).chain(of(get(&answer.cold))).collect()
+        let name = figure.spec().label();
+        [name].into_iter().chain(of(get(&answer.warm))).chain(of(get(&answer.cold))).collect()
     });
     Section {
         lead,

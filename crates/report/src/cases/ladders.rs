@@ -2,7 +2,8 @@
 
 use tapedeck_answers::{Candidate, LongCallsAnswer, RepeatabilityAnswer, TopologyAnswer};
 use tapedeck_l10n::Localize;
-use tapedeck_slo::{CapacityState, Estimate, Spread, TierReport};
+use tapedeck_record::CallFigure;
+use tapedeck_slo::{CapacityState, Estimate, Figure, StepFigure, TierReport};
 
 use super::{cell, decision, percent, unknown};
 use crate::answer::n_star;
@@ -57,8 +58,8 @@ fn with_interval(estimate: Option<&Estimate>) -> LocalizedText {
     format!("{value} [{}, {}]", bound(e.low, "?"), bound(e.high, "∞")).into()
 }
 
-fn p95(spread: &Option<Spread>) -> LocalizedText {
-    with_interval(spread.as_ref().map(|s| &s.p95))
+fn p95(figure: Figure, report: &TierReport) -> LocalizedText {
+    with_interval(figure.estimate(report).as_ref())
 }
 
 pub(super) fn topologies(answer: &TopologyAnswer) -> Section {
@@ -72,8 +73,8 @@ pub(super) fn topologies(answer: &TopologyAnswer) -> Section {
             n_star(&c.capacity),
             predicted(c),
             common.map_or_else(unknown, |t| t.streams.into()),
-            common.map_or_else(|| cell(c.rtf_p95), |t| p95(&t.rtf)),
-            common.map_or_else(|| cell(c.lag_p95_s), |t| p95(&t.lag_max)),
+            common.map_or_else(|| cell(c.rtf_p95), |t| p95(Figure::Call(CallFigure::Rtf), t)),
+            common.map_or_else(|| cell(c.lag_p95_s), |t| p95(Figure::Call(CallFigure::LagMaxS), t)),
             common.map_or_else(unknown, |t| t.calls_counted.into()),
             percent(c.kv_room),
             c.err_streams.into(),
@@ -107,14 +108,10 @@ pub(super) fn repeat(answer: &RepeatabilityAnswer) -> Section {
     let (before, after) = (Some(&answer.before), answer.after.as_ref());
     // Where the two tiers were written down whole, their intervals are known as well.
     let figure = |tier: Option<&TierReport>, name: &str, value: Option<f64>| {
-        let spread = tier.and_then(|t| match name {
-            "ttft_p95" => t.ttft.as_ref(),
-            "rtf_p95" => t.rtf.as_ref(),
-            "final_p95" => t.final_latency.as_ref(),
-            _ => None,
-        });
-        let same = |s: &&Spread| value.is_some_and(|v| (s.p95.value - v).abs() < 1e-9);
-        spread.filter(same).map_or_else(|| cell(value), |s| with_interval(Some(&s.p95)))
+        let judged = Figure::JUDGED.into_iter().find(|f| f.of_step() == name);
+        let p95 = judged.zip(tier).and_then(|(figure, tier)| figure.estimate(tier));
+        let same = |p95: &Estimate| value.is_some_and(|v| (p95.value - v).abs() < 1e-9);
+        p95.filter(same).map_or_else(|| cell(value), |p95| with_interval(Some(&p95)))
     };
     let rows = answer.repeatability.figures.iter().map(|f| {
         vec![
@@ -122,7 +119,7 @@ pub(super) fn repeat(answer: &RepeatabilityAnswer) -> Section {
                 "ttft_p95" => message!(MessageId::HeadTtft),
                 "rtf_p95" => message!(MessageId::HeadRtf),
                 "final_p95" => message!(MessageId::HeadFinal),
-                "kv_pool_p95" => message!(MessageId::CurveKv),
+                "kv_pool_p95" => StepFigure::KvPoolP95.spec().name.into(),
                 other => LocalizedText::same(other.to_owned()),
             },
             figure(before, &f.figure, f.before),
@@ -158,9 +155,9 @@ fn tier_row(report: &TierReport) -> Vec<LocalizedText> {
     vec![
         report.streams.into(),
         crate::html::verdict_name(report.verdict),
-        p95(&report.ttft),
-        p95(&report.rtf),
-        p95(&report.final_latency),
+        p95(Figure::Ttft, report),
+        p95(Figure::Call(CallFigure::Rtf), report),
+        p95(Figure::Final, report),
         percent(report.kv_pool_p95),
         report.calls_counted.into(),
         report.reasons_text(),

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use tapedeck_l10n::Localize;
-use tapedeck_slo::{Estimate, Limit, Spread, Verdict};
+use tapedeck_slo::{Estimate, Figure, Limit, Verdict};
 
 use super::{Writer, verdict_name};
 use crate::messages::{LocalizedText, MessageId, fixed, message, number};
@@ -44,11 +44,11 @@ impl Writer<'_> {
 
     pub(super) fn curves(&mut self) -> Markup {
         let mut drawn = Vec::new();
-        let mut missing = Vec::new();
+        let mut missing: Vec<String> = Vec::new();
         for curve in plots::curves(self.run, self.answer, self.lang) {
             match curve {
                 Ok(named) => drawn.push(self.figure(named)),
-                Err(word) => missing.push(self.t(word).0),
+                Err(title) => missing.push(title.text(self.lang).to_owned()),
             }
         }
         html! {
@@ -104,9 +104,9 @@ impl Writer<'_> {
                     @if step.partial { " (" (self.t(MessageId::Partial)) ")" }
                     @if r.refinement { " (" (self.t(MessageId::Refinement)) ")" }
                 }
-                (self.p95(r.ttft.as_ref(), broken(Limit::Ttft)))
-                (self.p95(r.rtf.as_ref(), broken(Limit::Rtf)))
-                (self.p95(r.final_latency.as_ref(), broken(Limit::Final)))
+                @for figure in Figure::JUDGED {
+                    (self.p95(figure.estimate(r), figure.limit().is_some_and(broken)))
+                }
                 (self.value(r.kv_pool_p95.map(|k| k * 100.0), " %", broken(Limit::KvPool), &pages))
                 (self.value(r.preempt_delta, "", broken(Limit::Preemption), &pages))
                 (self.value(Some(f64::from(r.err_streams)), "", broken(Limit::Errors), &calls))
@@ -123,15 +123,15 @@ impl Writer<'_> {
         }
     }
 
-    fn p95(&self, spread: Option<&Spread>, broken: bool) -> Markup {
-        match spread {
+    fn p95(&self, p95: Option<Estimate>, broken: bool) -> Markup {
+        match p95 {
             None => html! { td class="none" { "—" } },
-            Some(s) => {
-                let tip = self.interval(&s.p95);
+            Some(p95) => {
+                let tip = self.interval(&p95);
                 html! {
                     td class=[broken.then_some("broken")] title=(tip) {
-                        (fixed(s.p95.value))
-                        span class="ci" { (self.short_interval(&s.p95)) }
+                        (fixed(p95.value))
+                        span class="ci" { (self.short_interval(&p95)) }
                     }
                 }
             }

@@ -105,7 +105,7 @@ impl Writer<'_> {
         html! {
             section id="drain" {
                 h2 { (self.t(MessageId::DrainTitle)) }
-                p class="small" { (self.t(MessageId::DefDrainIs)) }
+                p class="small" { @if let Some(drain) = crate::glossary::definition("drain_s") { (self.s(&drain)) } }
                 div class="plots" { (figure) }
             }
         }

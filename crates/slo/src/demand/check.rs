@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Case, ExitCode, Outcome, OutcomeClass, PaceKind, StepId};
 use tapedeck_stats::{Bounds, Moments, percentile_sorted, quantile_interval, sort};
 
-use super::catalogue::{Source, scrapes};
 use super::{Demand, Part, Statistic};
+use crate::figure::Figure;
 use crate::report::{LimitVerdict, Reached, TierReport};
+use crate::step_figure::{Source, StepFigure, pooled, scrapes};
 
 /// Two-sided confidence of the interval beside a percentile.
 const CONFIDENCE: f64 = 0.95;
@@ -170,11 +171,11 @@ impl Demand {
         let judged: Vec<&CallRecord> = calls.iter().filter(|c| takes_part(c)).collect();
         let Some(by) = self.by else {
             // What a step or a page tells is no figure of its calls.
-            let of_calls = matches!(self.figure.source, Source::Call(_) | Source::Calls(_));
-            let own: &[&CallRecord] = if of_calls { &judged } else { &[] };
+            let told = matches!(self.source(), Some(Source::Step(_) | Source::Page(..)));
+            let own: &[&CallRecord] = if told { &[] } else { &judged };
             return vec![self.finding(step, None, self.value(report, &judged), own)];
         };
-        if let Source::Page(_, of) = self.figure.source {
+        if let Some(Source::Page(_, of)) = self.source() {
             let pages = report.instances.iter().map(|(name, page)| {
                 let value = Value { value: of(page), n: page.scrapes, ..Value::default() };
                 self.finding(step, Some(name.clone()), value, &[])
@@ -200,18 +201,31 @@ impl Demand {
 
     fn value(&self, report: &TierReport, judged: &[&CallRecord]) -> Value {
         let n = judged.len() as u64;
-        match self.figure.source {
-            Source::Calls(of) => Value { value: of(judged), n, ..Value::default() },
-            Source::Step(of) => {
-                let (value, n) = of(report).map_or((None, 0), |(value, n)| (Some(value), n));
-                Value { value, n, ..Value::default() }
-            }
-            Source::Page(of, _) => Value { value: of(report), n: scrapes(report), ..Value::default() },
-            Source::Call(of) => {
+        let of_step = |figure: StepFigure| {
+            let found = figure.estimate(report);
+            Value { value: found.map(|e| e.value), n: found.map_or(0, |e| e.n), ..Value::default() }
+        };
+        match self.figure {
+            Figure::Step(figure) => match figure.source() {
+                Source::Calls(of) => Value { value: of(judged), n, ..Value::default() },
+                Source::Words(of, _) => Value { value: pooled(judged, of), n, ..Value::default() },
+                Source::Step(_) => of_step(figure),
+                Source::Page(..) => Value { n: scrapes(report), ..of_step(figure) },
+            },
+            of => {
                 let fine = judged.iter().filter(|c| c.class != OutcomeClass::Error);
-                let known: Vec<f64> = fine.filter_map(|c| of(c, report)).filter(|v| v.is_finite()).collect();
+                let known: Vec<f64> =
+                    fine.filter_map(|c| of.of_call(report, c)).filter(|v| v.is_finite()).collect();
                 self.statistic(known, judged.iter().filter(|c| c.class == OutcomeClass::Error).count())
             }
+        }
+    }
+
+    /// Where the value of a figure of a step comes from; empty for figures of single calls.
+    const fn source(&self) -> Option<Source> {
+        match self.figure {
+            Figure::Step(figure) => Some(figure.source()),
+            _ => None,
         }
     }
 

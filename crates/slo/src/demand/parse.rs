@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Comparison, Demand, FIGURES, Figure, Part, Statistic};
+use super::{Comparison, Demand, Part, Statistic};
+use crate::figure::Figure;
 
 /// A limit that cannot be read: what is wrong, where, and how to write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,26 +85,26 @@ impl FromStr for Demand {
     }
 }
 
-fn figure(reader: &mut Reader<'_>) -> Result<&'static Figure, DemandError> {
+fn figure(reader: &mut Reader<'_>) -> Result<Figure, DemandError> {
     let name = reader.take(word);
     if name.is_empty() {
         let next: String = reader.rest().chars().take(1).collect();
         return Err(DemandError { length: 1, ..reader.wrong("", found("a figure", &next)) });
     }
-    if let Some(figure) = FIGURES.iter().find(|f| f.name == name) {
+    if let Some(figure) = Figure::named().find(|f| f.spec().id == name) {
         return Ok(figure);
     }
-    let near = nearest(name, FIGURES.iter().map(|f| f.name));
+    let near = nearest(name, Figure::named().map(|f| f.spec().id));
     Err(reader.wrong(name, format!("unknown figure `{name}`; did you mean `{near}`?")))
 }
 
-fn statistic(reader: &mut Reader<'_>, figure: &Figure) -> Result<Option<Statistic>, DemandError> {
+fn statistic(reader: &mut Reader<'_>, figure: Figure) -> Result<Option<Statistic>, DemandError> {
     reader.skip_spaces();
     if !reader.rest().starts_with(':') {
         if figure.of_calls() {
             let why = format!(
                 "`{0}` has a value for every call: name a statistic, e.g. `{0}:p95` (or mean, min, max)",
-                figure.name
+                figure.spec().id
             );
             return Err(reader.wrong("", why));
         }
@@ -112,7 +113,7 @@ fn statistic(reader: &mut Reader<'_>, figure: &Figure) -> Result<Option<Statisti
     reader.at += 1;
     let name = reader.take(word);
     if !figure.of_calls() {
-        let why = format!("`{0}` is one figure already: write `{0}` without `:{name}`", figure.name);
+        let why = format!("`{0}` is one figure already: write `{0}` without `:{name}`", figure.spec().id);
         return Err(reader.wrong(name, why));
     }
     let quantile = name.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
@@ -146,23 +147,23 @@ fn comparison(reader: &mut Reader<'_>) -> Result<Comparison, DemandError> {
     }
 }
 
-fn bound(reader: &mut Reader<'_>, figure: &Figure) -> Result<f64, DemandError> {
+fn bound(reader: &mut Reader<'_>, figure: Figure) -> Result<f64, DemandError> {
     let number = reader.take(|c| word(c) || c == '+' || c == '%');
     match number.parse::<f64>() {
         Ok(bound) if bound.is_finite() => Ok(bound),
         _ if number.is_empty() => Err(reader.wrong(number, "a number is missing")),
         _ => {
-            let unit = if figure.unit.is_empty() {
+            let unit = if figure.spec().unit.symbol().is_empty() {
                 "it has no unit and shares go from 0 to 1".into()
             } else {
-                format!("`{}` is in {}, write the bare number", figure.name, figure.unit)
+                format!("`{}` is in {}, write the bare number", figure.spec().id, figure.spec().unit.symbol())
             };
             Err(reader.wrong(number, format!("`{number}` is no number; {unit}")))
         }
     }
 }
 
-fn part(reader: &mut Reader<'_>, figure: &Figure) -> Result<Option<Part>, DemandError> {
+fn part(reader: &mut Reader<'_>, figure: Figure) -> Result<Option<Part>, DemandError> {
     let by = reader.take(|c| !c.is_whitespace());
     if by.is_empty() {
         return Ok(None);
@@ -182,11 +183,12 @@ fn part(reader: &mut Reader<'_>, figure: &Figure) -> Result<Option<Part>, Demand
         return Err(reader.wrong(name, why));
     };
     if !figure.has_parts() {
-        let why = format!("`{}` is known for the whole step only: leave `by {name}` out", figure.name);
+        let why = format!("`{}` is known for the whole step only: leave `by {name}` out", figure.spec().id);
         return Err(reader.wrong(name, why));
     }
     if figure.only_by_instance() && part != Part::Instance {
-        let why = format!("`{}` is told by the instances' pages: only `by instance` is known", figure.name);
+        let why =
+            format!("`{}` is told by the instances' pages: only `by instance` is known", figure.spec().id);
         return Err(reader.wrong(name, why));
     }
     let more = reader.take(|_| true);
