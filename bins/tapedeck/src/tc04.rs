@@ -4,6 +4,7 @@ use clap::Parser;
 use tapedeck_answers::{QualityAnswer, QualityPoint, Rise};
 use tapedeck_cases::Role;
 use tapedeck_cases::tc04;
+use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -78,7 +79,10 @@ pub fn summary(answer: &QualityAnswer) -> Vec<String> {
     );
     if answer.clean_up_to.is_some() {
         let published = answer.published;
-        lines.push(format!("{}; {published} streams may be published", capitalised(&answer.sentence())));
+        lines.push(format!(
+            "{}; {published} streams may be published",
+            capitalised(&answer.finding().text().en)
+        ));
     }
     lines.extend(last_lines(answer.decision, answer.simulated, answer.interrupted, &answer.run));
     lines

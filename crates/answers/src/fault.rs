@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
 use tapedeck_record::{ExitCode, Outcome, Schema};
 use tapedeck_slo::Recovery;
 
@@ -19,10 +20,10 @@ pub struct FaultAnswer {
     pub n_star: NStar,
     /// One after the other.
     pub incidents: Vec<Incident>,
-    /// What is wrong, in plain sentences; none is a pass.
-    pub complaints: Vec<String>,
+    /// What is wrong; nothing is a pass.
+    pub complaints: Vec<FaultReason>,
     /// What could not be told, and why.
-    pub unknown: Vec<String>,
+    pub unknown: Vec<FaultReason>,
     /// Where everything is written down.
     pub run: PathBuf,
     /// Whether the engines were the built-in ones.
@@ -254,5 +255,70 @@ fn overload(recovery: &Recovery, back_s: Option<f64>, when: &str) -> String {
             format!("{when}, nothing shows how far answers lagged")
         }
         (_, None) => format!("{when}, lag did not come back within its limit"),
+    }
+}
+
+/// What is wrong after a fault, or could not be told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[non_exhaustive]
+pub enum FaultReason {
+    /// The other instances did not keep up soon enough.
+    NotInTime {
+        /// Streams that were played.
+        streams: u32,
+    },
+    /// Nothing shows how soon they did.
+    InTimeUnknown {
+        /// Streams that were played.
+        streams: u32,
+    },
+    /// Lag did not come back.
+    LagStayed {
+        /// Streams that were played.
+        streams: u32,
+    },
+    /// New calls were lost all the time.
+    NewCallsLost {
+        /// Streams that were played.
+        streams: u32,
+    },
+    /// The instance served no call after its return.
+    NotServing {
+        /// Streams that were played.
+        streams: u32,
+    },
+    /// A sentence of an earlier version, or of a kind that is not known.
+    #[serde(skip)]
+    Recorded(String),
+}
+
+reason!(FaultReason);
+
+impl Localize for FaultReason {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::NotInTime { streams } => localized!(
+                "at {streams} streams the others did not keep up soon enough",
+                "{streams} 路时其余实例没有及时跟上"
+            ),
+            Self::InTimeUnknown { streams } => localized!(
+                "at {streams} streams nothing shows how soon the others kept up",
+                "{streams} 路时看不出其余实例多久跟上"
+            ),
+            Self::LagStayed { streams } => localized!(
+                "at {streams} streams lag did not come back even when the instance did",
+                "{streams} 路时实例恢复后欠账延迟仍未回落"
+            ),
+            Self::NewCallsLost { streams } => localized!(
+                "at {streams} streams new calls were lost for as long as the fault lasted",
+                "{streams} 路时整个故障期间都有新通话丢失"
+            ),
+            Self::NotServing { streams } => localized!(
+                "at {streams} streams the instance served no call after its return",
+                "{streams} 路时实例恢复后没有再接通话"
+            ),
+            Self::Recorded(sentence) => LocalizedText::same(sentence),
+        }
     }
 }

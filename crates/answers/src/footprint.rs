@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
 use tapedeck_record::Schema;
+use tapedeck_sizing::CalibrationNote;
 use tapedeck_slo::Verdict;
 
 use crate::decision::Decision;
@@ -32,7 +34,7 @@ pub struct FootprintAnswer {
     /// pool at the start hardly moves, so this is not what a stream costs. Empty without a GPU.
     pub plain_difference_bytes: Option<f64>,
     /// Why memory is empty, where no GPU was read.
-    pub no_gpu: Option<String>,
+    pub no_gpu: Option<NoGpu>,
     /// Whether the engines were the built-in ones.
     pub simulated: bool,
     /// Whether the user stopped it before its end.
@@ -82,7 +84,7 @@ pub struct TableRow {
     /// Observations behind the measurement.
     pub n: Option<u64>,
     /// Where the measurement comes from, or why there is none.
-    pub note: String,
+    pub note: CalibrationNote,
 }
 
 impl FootprintAnswer {
@@ -97,5 +99,31 @@ impl FootprintAnswer {
     pub fn measured_over_theory(&self) -> Option<f64> {
         let row = self.row("stream_tokens")?;
         row.measured.zip(row.theory).filter(|(m, t)| *m > 0.0 && *t > 0.0).map(|(m, t)| m / t)
+    }
+}
+
+/// Why memory is not known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[non_exhaustive]
+pub enum NoGpu {
+    /// The config names no source and none was found.
+    NoSource,
+    /// There is a source, and it told no memory.
+    NotTold,
+    /// A sentence of an earlier version, or of a kind that is not known.
+    #[serde(skip)]
+    Recorded(String),
+}
+
+reason!(NoGpu);
+
+impl Localize for NoGpu {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::NoSource => localized!("no GPU source is known", "没有已知的 GPU 数据来源"),
+            Self::NotTold => localized!("no GPU told its memory", "没有 GPU 报告显存"),
+            Self::Recorded(sentence) => LocalizedText::same(sentence),
+        }
     }
 }

@@ -32,18 +32,22 @@ pub mod soak;
 pub mod topology;
 
 pub use arrivals::{ArrivalFigures, ArrivalRate, ArrivalsAnswer, Compared, Growth, Little, Measured};
-pub use campaign::{CampaignAnswer, Part, PartDone, Rerun};
+pub use campaign::{
+    CampaignAnswer, CampaignStop, LeftOut, NStarBound, Part, PartAnswer, PartDone, Rerun, RerunReason,
+};
 pub use decision::Decision;
-pub use fault::{Fault, FaultAnswer, Incident, Pinned, Timeline, Toll};
+pub use fault::{Fault, FaultAnswer, FaultReason, Incident, Pinned, Timeline, Toll};
 pub use files::{AnswerError, AnswerFile, Answers, read, read_file};
-pub use footprint::{FootprintAnswer, Level, TableRow};
+pub use footprint::{FootprintAnswer, Level, NoGpu, TableRow};
 pub use ladder::{Ceiling, LadderAnswer, Repeats};
 pub use long_calls::LongCallsAnswer;
 pub use n_star::NStar;
 pub use pools::{InstancePool, Occupation};
-pub use quality::{QualityAnswer, QualityPoint, Rates, Rise, RiseFinding};
+pub use quality::{QualityAnswer, QualityFinding, QualityPoint, Rates, Rise, RiseFinding};
 pub use rate::ErrorRate;
 pub use repeatability::RepeatabilityAnswer;
-pub use single_stream::{Few, Floor, SingleStreamAnswer, SingleStreamCall, SingleStreamFigures};
-pub use soak::{Drift, Liveness, Memory, Soak, SoakAnswer};
-pub use topology::{Candidate, Predicted, TopologyAnswer};
+pub use single_stream::{
+    Few, Floor, SingleStreamAnswer, SingleStreamCall, SingleStreamFigures, SingleStreamReason,
+};
+pub use soak::{Drift, Liveness, Memory, Soak, SoakAnswer, SoakContent, SoakReason, SoakRestart};
+pub use topology::{Advantage, Candidate, Predicted, TopologyAnswer, TopologyReason};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_record::Schema;
 use tapedeck_slo::Verdict;
 
@@ -120,24 +121,66 @@ impl Rise {
 }
 
 impl QualityAnswer {
-    /// The answer in one plain sentence.
+    /// The answer without its figures.
     #[must_use]
-    pub fn sentence(&self) -> String {
-        let clean = self.clean_up_to.unwrap_or(0);
-        match self.decision {
-            Decision::Yes => "words do not suffer from load".into(),
-            Decision::No if clean == 0 => "words suffer at every load that was played".into(),
-            Decision::No => format!("words suffer above {clean} streams"),
-            _ if self.clean_up_to.is_some() => {
-                let at =
-                    if clean == 0 { "at the lowest load".into() } else { format!("above {clean} streams") };
-                format!(
-                    "{at} the estimate is beyond {} points and may be chance: more words are needed \
-                     (quality.baseline_loops, or a longer labelled tape)",
-                    self.limit_points
+    pub fn finding(&self) -> QualityFinding {
+        match (self.decision, self.clean_up_to) {
+            (Decision::Yes, _) => QualityFinding::Clean,
+            (Decision::No, clean) => QualityFinding::Worse { above: clean.filter(|n| *n > 0) },
+            (Decision::Undecidable, Some(clean)) => {
+                let limit_points = self.limit_points;
+                QualityFinding::Open { above: Some(clean).filter(|n| *n > 0), limit_points }
+            }
+            (Decision::Undecidable, None) => QualityFinding::NotCompared,
+        }
+    }
+}
+
+/// Whether load costs accuracy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "finding", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum QualityFinding {
+    /// It does not.
+    Clean,
+    /// It does.
+    Worse {
+        /// Above so many streams; at every load where empty.
+        above: Option<u32>,
+    },
+    /// It may.
+    Open {
+        /// Above so many streams; at the lowest load where empty.
+        above: Option<u32>,
+        /// The limit that the estimate is beyond, percentage points.
+        limit_points: f64,
+    },
+    /// Nothing could be compared.
+    NotCompared,
+}
+
+impl Localize for QualityFinding {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::Clean => localized!("words do not suffer from load", "错误率不受负载影响"),
+            Self::Worse { above: None } => {
+                localized!("words suffer at every load that was played", "所有播放过的负载下错误率都变差")
+            }
+            Self::Worse { above: Some(n) } => {
+                localized!("words suffer above {n} streams", "超过 {n} 路错误率变差")
+            }
+            Self::Open { above, limit_points } => {
+                let at = above.map_or_else(
+                    || localized!("at the lowest load", "在最低负载下"),
+                    |n| localized!("above {n} streams", "超过 {n} 路时"),
+                );
+                localized!(
+                    "{} the estimate is beyond {limit_points} points and may be chance: more words are needed (quality.baseline_loops, or a longer labelled tape)",
+                    "{}估计值超过 {limit_points} 个百分点，可能只是偶然：需要更多词（quality.baseline_loops，或更长的标注带）";
+                    at
                 )
             }
-            _ => "words could not be compared".into(),
+            Self::NotCompared => localized!("words could not be compared", "错误率无法比较"),
         }
     }
 }

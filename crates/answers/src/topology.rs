@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
 use tapedeck_record::{ExitCode, Schema};
 use tapedeck_slo::{Capacity, CapacityState, TierReport};
 
@@ -20,8 +21,8 @@ pub struct TopologyAnswer {
     pub candidates: Vec<Candidate>,
     /// The one to take; empty where nothing could be decided.
     pub recommended: Option<String>,
-    /// Why, in one plain sentence.
-    pub why: String,
+    /// Why.
+    pub why: TopologyReason,
     /// How good the fit is that the predictions rest on, or why nothing was predicted.
     #[serde(default)]
     pub foretold: Vec<String>,
@@ -110,6 +111,111 @@ impl Predicted {
         };
         let Self { n_star, low, high, .. } = self;
         format!("N* = {n_star} ({low} to {high}){given}, predicted, not measured{verdict}")
+    }
+}
+
+/// Why a topology is recommended, or none is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[non_exhaustive]
+pub enum TopologyReason {
+    /// Nothing was compared.
+    NothingCompared,
+    /// None beats the first.
+    NoneBetter {
+        /// The first.
+        than: String,
+    },
+    /// One beats another.
+    Better {
+        /// The better one.
+        name: String,
+        /// The other.
+        than: String,
+        /// By what.
+        by: Advantage,
+    },
+    /// One topology's tiers prove nothing.
+    NothingProven {
+        /// Which.
+        name: String,
+    },
+    /// A sentence of an earlier version, or of a kind that is not known.
+    #[serde(skip)]
+    Recorded(String),
+}
+
+reason!(TopologyReason);
+
+/// What makes one topology better than another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "figure", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Advantage {
+    /// It carries more streams.
+    NStar {
+        /// N*, where there is one.
+        n_star: Option<u32>,
+        /// How firm that is.
+        state: CapacityState,
+        /// N* of the other.
+        other_n_star: Option<u32>,
+        /// How firm that is.
+        other_state: CapacityState,
+    },
+    /// As many streams, and answers lag less.
+    Lag {
+        /// Lag p95, seconds.
+        lag_p95_s: f64,
+        /// Of the other, seconds.
+        other_lag_p95_s: f64,
+    },
+    /// As many streams, as much lag, and more room in the KV pool.
+    KvRoom {
+        /// Free share, 0..1.
+        free: f64,
+        /// Of the other, 0..1.
+        other_free: f64,
+    },
+}
+
+impl Localize for TopologyReason {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::NothingCompared => LocalizedText::default(),
+            Self::NoneBetter { than } => localized!("none is better than {than}", "没有比 {than} 更好的"),
+            Self::Better { name, than, by } => localized!(
+                "{name} is better than {than}: {}",
+                "{name} 优于 {than}：{}"; by.text()
+            ),
+            Self::NothingProven { name } => localized!(
+                "nothing can be recommended: the tiers of {name} prove nothing",
+                "无法推荐：{name} 的各档什么也证明不了"
+            ),
+            Self::Recorded(sentence) => LocalizedText::same(sentence),
+        }
+    }
+}
+
+impl Localize for Advantage {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::NStar { n_star, state, other_n_star, other_state } => localized!(
+                "N* {}; the other's {}",
+                "N* 为 {}，而对方为 {}";
+                state.n_star(*n_star), other_state.n_star(*other_n_star)
+            ),
+            Self::Lag { lag_p95_s, other_lag_p95_s } => localized!(
+                "N* is alike, and lag p95 is {lag_p95_s:.2} s instead of {other_lag_p95_s:.2} s",
+                "N* 相近，欠账延迟 p95 为 {lag_p95_s:.2} s，而对方为 {other_lag_p95_s:.2} s"
+            ),
+            Self::KvRoom { free, other_free } => localized!(
+                "N* and lag are alike, and {:.0} % of the KV pool are free instead of {:.0} %",
+                "N* 与欠账延迟相近，KV 池空闲 {:.0} %，而对方为 {:.0} %",
+                free * 100.0,
+                other_free * 100.0
+            ),
+        }
     }
 }
 

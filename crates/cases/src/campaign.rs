@@ -7,14 +7,14 @@ pub mod plan;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_answers::{
-    AnswerFile, CampaignAnswer, Decision, Fault, NStar, Part, PartDone, Rerun, TopologyAnswer,
+    AnswerFile, CampaignAnswer, CampaignStop, Decision, Fault, LeftOut, NStar, NStarBound, Part, PartAnswer,
+    PartDone, Rerun, RerunReason, TopologyAnswer,
 };
-use tapedeck_l10n::Localize;
 use tapedeck_record::{ExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Capacity;
 
-use crate::control::{Refusal, restart};
+use crate::control::restart;
 use crate::error::CaseError;
 use crate::progress::{Observer, Progress};
 use crate::reel::Role;
@@ -100,7 +100,7 @@ struct Campaign<'a> {
 }
 
 /// A part's answer: what was decided, in words, and whether the user stopped it.
-type Outcome = (Decision, String, bool);
+type Outcome = (Decision, PartAnswer, bool);
 
 impl Campaign<'_> {
     async fn play(&mut self) -> Result<(), CaseError> {
@@ -128,7 +128,7 @@ impl Campaign<'_> {
     /// A campaign begins with engines that have just been started, where it may start them.
     async fn fresh(&mut self) -> Result<(), CaseError> {
         let restarted = restart(self.world, self.dir, "campaign", &self.world.instances, self.watch).await?;
-        if let Err(Refusal::NotPossible(why) | Refusal::Failed(why)) = restarted {
+        if let Err(why) = restarted {
             self.say(&format!("beginning with the engines as they are: {why}"));
         }
         Ok(())
@@ -138,9 +138,9 @@ impl Campaign<'_> {
     async fn part(&mut self, part: Part) -> Result<bool, CaseError> {
         let from_s = self.world.now_s();
         let outcome = if self.world.config.campaign.skip.contains(&part) {
-            Err(CaseError::Control { what: "left out, as asked".into() })
+            Err(CaseError::Control { what: LeftOut::Asked })
         } else if part.needs_n_star() && self.answer.n_star.is_none() {
-            Err(CaseError::Control { what: "left out: the ladder found no N*".into() })
+            Err(CaseError::Control { what: LeftOut::NoNStar })
         } else {
             self.case(part).await
         };
@@ -151,7 +151,10 @@ impl Campaign<'_> {
             }
             Ok((decision, sentence, false)) => (Some(decision), sentence),
             // What the config does not give cannot be measured; the other parts can.
-            Err(e) if e.exit_code() == ExitCode::Usage => (None, e.to_string()),
+            Err(CaseError::Control { what }) => (None, PartAnswer::LeftOut { why: what }),
+            Err(e) if e.exit_code() == ExitCode::Usage => {
+                (None, PartAnswer::LeftOut { why: LeftOut::Error { message: e.to_string() } })
+            }
             Err(e) => return Err(e),
         };
         let seconds = self.world.now_s() - from_s;
@@ -167,52 +170,59 @@ impl Campaign<'_> {
         Ok(match part {
             Part::Tc01 => {
                 let a = tc01::run(world, dir, watch).await?;
-                let said = said(a.decision, "a single stream meets every limit", &a.reasons);
-                (a.decision, said, a.interrupted)
+                let well = a.decision == Decision::Yes || a.reasons.is_empty();
+                let answer = match well {
+                    true => PartAnswer::SingleStream,
+                    false => PartAnswer::SingleStreamReasons { reasons: a.reasons },
+                };
+                (a.decision, answer, a.interrupted)
             }
             Part::Tc02 => {
                 let a = tc02::run(world, dir, watch).await?;
-                let said = a.streams_by_memory.map_or_else(
-                    || "what a stream costs could not be measured".into(),
-                    |n| format!("by their cost in memory, {n:.0} streams fit"),
-                );
-                (a.decision, said, a.interrupted)
+                let streams = |streams| PartAnswer::StreamsByMemory { streams };
+                let answer = a.streams_by_memory.map_or(PartAnswer::MemoryUnknown, streams);
+                (a.decision, answer, a.interrupted)
             }
             Part::Tc03 => {
                 let a = tc03::run(world, dir, watch).await?;
-                self.answer.n_star = a.capacity.n_star;
-                (decision(a.exit_code(None)), stated("N*", &a.capacity), a.interrupted)
+                let Capacity { n_star, state, .. } = a.capacity;
+                self.answer.n_star = n_star;
+                (decision(a.exit_code(None)), PartAnswer::Ladder { n_star, state }, a.interrupted)
             }
             Part::Tc03b => {
                 let a = tc03b::run(world, dir, watch, n_star).await?;
-                (a.decision, stated("N* with long calls", &a.capacity), a.interrupted)
+                let Capacity { n_star, state, .. } = a.capacity;
+                (a.decision, PartAnswer::LongCalls { n_star, state }, a.interrupted)
             }
             Part::Tc08 => {
                 let a = tc08::run(world, dir, watch, None).await?;
-                (a.decision, a.repeatability.text().en, a.interrupted)
+                (a.decision, PartAnswer::Repeatability { repeatability: a.repeatability }, a.interrupted)
             }
             Part::Tc04 => {
                 let a = tc04::run(world, dir, watch, n_star).await?;
-                (a.decision, a.sentence(), a.interrupted)
+                (a.decision, PartAnswer::Quality { answer: a.finding() }, a.interrupted)
             }
             Part::Tc05 => {
                 let a = tc05::run(world, dir, n_star, None, watch).await?;
-                let said = a.soak.as_ref().map_or_else(String::new, |s| {
-                    let all: Vec<_> = s.complaints.iter().chain(&s.unknown).cloned().collect();
-                    said(decision(a.exit_code()), "hours of load showed nothing to complain of", &all)
-                });
-                (decision(a.exit_code()), said, a.interrupted)
+                let decision = decision(a.exit_code());
+                let reasons = a.soak.map(|s| s.complaints.into_iter().chain(s.unknown).collect::<Vec<_>>());
+                let answer = match reasons {
+                    Some(reasons) if decision == Decision::Yes || reasons.is_empty() => PartAnswer::Soak,
+                    reasons => PartAnswer::SoakReasons { reasons: reasons.unwrap_or_default() },
+                };
+                (decision, answer, a.interrupted)
             }
             Part::Tc06 => {
                 let a = tc06::run(world, dir, n_star, Fault::Kill, watch).await?;
-                let all: Vec<_> = a.complaints.iter().chain(&a.unknown).cloned().collect();
-                let said =
-                    said(decision(a.exit_code()), "the others kept up, and the instance came back", &all);
-                (decision(a.exit_code()), said, a.interrupted)
+                let decision = decision(a.exit_code());
+                let reasons: Vec<_> = a.complaints.into_iter().chain(a.unknown).collect();
+                let well = decision == Decision::Yes || reasons.is_empty();
+                let answer = if well { PartAnswer::Fault } else { PartAnswer::FaultReasons { reasons } };
+                (decision, answer, a.interrupted)
             }
             Part::Tc07 => {
                 let a = tc07::run(world, dir, n_star, watch).await?;
-                (decision(a.exit_code()), a.why.clone(), a.interrupted)
+                (decision(a.exit_code()), PartAnswer::Topology { why: a.why }, a.interrupted)
             }
         })
     }
@@ -226,13 +236,11 @@ impl Campaign<'_> {
             _ => None,
         };
         let (policy, flag, why, name) = match (drifted, &better) {
-            (true, _) => {
-                let why = "the same load gave other figures the second time, so draining between tiers is not enough";
-                (self.policies.on_drift, "--on-drift", why.to_string(), "restarted".to_string())
-            }
+            (true, _) => (self.policies.on_drift, "--on-drift", RerunReason::Drift, "restarted".to_string()),
             (_, Some(a)) => {
                 let name = a.recommended.clone().unwrap_or_default();
-                (self.policies.on_better, "--on-better", a.why.clone(), name)
+                let why = RerunReason::BetterTopology { why: a.why.clone() };
+                (self.policies.on_better, "--on-better", why, name)
             }
             _ => return Ok(true),
         };
@@ -245,18 +253,16 @@ impl Campaign<'_> {
                 Ok(true)
             }
             Policy::Ask => {
-                self.answer.stopped = Some(format!(
-                    "{why}; {flag} rerun climbs the ladder anew, {flag} accept notes it and goes on"
-                ));
+                self.answer.stopped = Some(CampaignStop::Waits { why, flag: flag.into() });
                 self.keep()?;
                 Ok(false)
             }
-            Policy::Rerun => self.rerun(&why, &name, better.is_some()).await,
+            Policy::Rerun => self.rerun(why, &name, better.is_some()).await,
         }
     }
 
     /// Climbs the ladder anew in a run of its own; false where the user stopped it.
-    async fn rerun(&mut self, why: &str, name: &str, topology: bool) -> Result<bool, CaseError> {
+    async fn rerun(&mut self, why: RerunReason, name: &str, topology: bool) -> Result<bool, CaseError> {
         self.say(&format!("{why}: climbing the ladder anew"));
         let world = self.world;
         let topology = world.config.topologies.iter().find(|t| topology && t.name == name);
@@ -292,9 +298,9 @@ impl Campaign<'_> {
             self.answer.n_star = climbed.capacity.n_star;
         }
         self.answer.reruns.push(Rerun {
-            why: why.into(),
+            why,
             n_star: climbed.capacity.n_star,
-            capacity: climbed.capacity.display(),
+            capacity: NStarBound::from(&climbed.capacity),
             run: dir.path().to_path_buf(),
         });
         self.keep()?;
@@ -332,7 +338,7 @@ impl Campaign<'_> {
                 number,
                 of: Part::ALL.len(),
                 decision: done.decision,
-                sentence: &done.sentence,
+                sentence: &done.sentence.to_string(),
                 resumed,
             });
         }
@@ -345,14 +351,4 @@ fn decision(code: ExitCode) -> Decision {
         ExitCode::No => Decision::No,
         _ => Decision::Undecidable,
     }
-}
-
-/// `N* = 48`, or `N* >= 48, censored` where it is only a bound.
-fn stated(name: &str, capacity: &Capacity) -> String {
-    let shown = capacity.display();
-    if shown.starts_with('>') { format!("{name} {shown}") } else { format!("{name} = {shown}") }
-}
-
-fn said(decision: Decision, well: &str, reasons: &[String]) -> String {
-    if decision == Decision::Yes || reasons.is_empty() { well.to_string() } else { reasons.join("; ") }
 }

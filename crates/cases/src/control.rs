@@ -13,8 +13,8 @@ use tapedeck_fleet::{
     Action, Commands, Control, ControlError, Instance, Output, ShellControl, WaitRules, crash_cause,
     wait_healthy,
 };
-use tapedeck_record::CrashCause;
-use tapedeck_rundir::RunDir;
+use tapedeck_record::{ControlRefusal, CrashCause};
+use tapedeck_rundir::{EventDetail, RunDir};
 
 use crate::config::{Config, InstanceConfig};
 use crate::error::CaseError;
@@ -55,29 +55,38 @@ pub fn shell(config: &Config) -> Arc<dyn Control> {
 }
 
 /// Why something could not be done to the instances.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The config does not allow it, or gives no command for it.
-    NotPossible(String),
+    NotPossible(ControlRefusal),
     /// It was tried and failed.
-    Failed(String),
+    Failed(ControlRefusal),
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotPossible(why) | Self::Failed(why) => f.write_str(why),
+            Self::NotPossible(why) | Self::Failed(why) => why.fmt(f),
+        }
+    }
+}
+
+impl Refusal {
+    /// Why, in either case.
+    #[must_use]
+    pub fn into_reason(self) -> ControlRefusal {
+        match self {
+            Self::NotPossible(why) | Self::Failed(why) => why,
         }
     }
 }
 
 impl From<ControlError> for Refusal {
     fn from(error: ControlError) -> Self {
+        let why = ControlRefusal::Error { message: error.to_string() };
         match error {
-            ControlError::NotManaged { .. } | ControlError::NoCommand { .. } => {
-                Self::NotPossible(error.to_string())
-            }
-            ControlError::TimedOut { .. } | ControlError::Failed { .. } => Self::Failed(error.to_string()),
+            ControlError::NotManaged { .. } | ControlError::NoCommand { .. } => Self::NotPossible(why),
+            ControlError::TimedOut { .. } | ControlError::Failed { .. } => Self::Failed(why),
         }
     }
 }
@@ -98,14 +107,15 @@ pub async fn act(
     match done {
         Ok(output) => {
             keep(world, dir, instance, action, &format!("{}{}", output.stdout, output.stderr))?;
-            note(world, dir, step, action.name(), Some(instance))?;
+            note(world, dir, step, action.name(), Some(instance.into()))?;
             Ok(Ok(output))
         }
         Err(error) => {
             let refusal = Refusal::from(error);
             if let Refusal::Failed(why) = &refusal {
-                keep(world, dir, instance, action, why)?;
-                note(world, dir, step, "command_failed", Some(why))?;
+                let why = why.to_string();
+                keep(world, dir, instance, action, &why)?;
+                note(world, dir, step, "command_failed", Some(EventDetail::Recorded(why)))?;
             }
             Ok(Err(refusal))
         }
@@ -134,9 +144,10 @@ pub fn can_restart(world: &World, instances: &[Instance]) -> Result<(), Refusal>
         } else {
             continue;
         };
-        return Err(Refusal::NotPossible(format!(
-            "{name} cannot be restarted: the config gives no {lacks} command for it (or says managed = false)"
-        )));
+        return Err(Refusal::NotPossible(ControlRefusal::NoRestart {
+            instance: name.clone(),
+            action: lacks.to_string(),
+        }));
     }
     Ok(())
 }
@@ -158,10 +169,10 @@ pub async fn restart(
     let from_s = world.now_s();
     watch.on(&Progress::Note { text: &format!("restarting {}", names(instances)) });
     for Instance { name, .. } in instances {
-        let mut stopped = Err(Refusal::NotPossible(String::new()));
+        let mut stopped = false;
         for action in [Action::Stop, Action::Kill] {
-            if stopped.is_err() && world.control.can(name, action) {
-                stopped = act(world, dir, step, name, action).await?.map(|_| ());
+            if !stopped && world.control.can(name, action) {
+                stopped = act(world, dir, step, name, action).await?.is_ok();
             }
         }
         // An instance that is down already cannot be stopped; starting it is what matters.
@@ -172,12 +183,13 @@ pub async fn restart(
     match wait_healthy(&*world.connector, instances, WaitRules::default(), |_| {}).await {
         Ok(_) => {
             let seconds = world.now_s() - from_s;
-            note(world, dir, step, "restarted", Some(&format!("{} in {seconds:.1} s", names(instances))))?;
+            let instances = instances.iter().map(|i| i.name.clone()).collect();
+            note(world, dir, step, "restarted", Some(EventDetail::Restarted { instances, seconds }))?;
             Ok(Ok(seconds))
         }
         Err(e) => {
-            note(world, dir, step, "restart_failed", Some(&e.to_string()))?;
-            Ok(Err(Refusal::Failed(e.to_string())))
+            note(world, dir, step, "restart_failed", Some(EventDetail::Recorded(e.to_string())))?;
+            Ok(Err(Refusal::Failed(ControlRefusal::Error { message: e.to_string() })))
         }
     }
 }
@@ -194,9 +206,9 @@ pub(crate) async fn recover(
     watch: &dyn Observer,
 ) -> Result<(), CaseError> {
     if let Err(refusal) = restart(world, dir, step, &world.instances, watch).await? {
-        let text = format!("{refusal}; the next step may meet what the last one left behind");
-        note(world, dir, step, "restart_not_possible", Some(&text))?;
-        watch.on(&Progress::Note { text: &text });
+        let detail = EventDetail::NoRestart { why: refusal.into_reason() };
+        watch.on(&Progress::Note { text: &detail.to_string() });
+        note(world, dir, step, "restart_not_possible", Some(detail))?;
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tapedeck_answers::LeftOut;
+use tapedeck_l10n::Localize;
 use tapedeck_load::DeckError;
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::RunDirError;
@@ -113,10 +115,10 @@ pub enum CaseError {
         why: String,
     },
     /// Something has to be done to an instance, and cannot be.
-    #[error("{what}")]
+    #[error("{}", what.text().en)]
     Control {
         /// What, to whom, why not, and how to mend it.
-        what: String,
+        what: LeftOut,
     },
     /// The answer cannot be written down.
     #[error("the answer cannot be written as JSON: {0}")]

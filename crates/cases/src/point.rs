@@ -11,11 +11,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tapedeck_fleet::{Drain, DrainRules, Health, WaitRules, drain, health, wait_healthy};
-use tapedeck_l10n::{Localize, LocalizedText};
 use tapedeck_load::{Cast, Control, Plan, Played, Summary as LoadSummary, Timeouts};
 use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler};
 use tapedeck_record::{DrainReason, Sample, StepId};
-use tapedeck_rundir::{Event, RunDir};
+use tapedeck_rundir::{Event, EventDetail, RunDir};
 use tapedeck_slo::{Alert, Bounds, CutShort, TierReport};
 use tapedeck_transport::GetLimits;
 use tokio::sync::{mpsc, watch};
@@ -162,8 +161,8 @@ pub async fn play(
     let cut = tally.cut_short();
     let down = tally.down.take();
     let partial = tally.interrupted || down.is_some();
-    if let Some(why) = &cut {
-        note(world, dir, step, "cut_short", Some(&why.to_string()))?;
+    if let Some(why) = cut {
+        note(world, dir, step, "cut_short", Some(why.into()))?;
     }
     if let Some(drain) = &drained {
         let what = match drain.drained {
@@ -171,13 +170,8 @@ pub async fn play(
             Some(false) => "not_drained",
             None => "drain_unknown",
         };
-        note(
-            world,
-            dir,
-            step,
-            what,
-            Some(&format!("{:.1} s {}", drain.seconds, LocalizedText::list(&drain.why).en)),
-        )?;
+        let detail = EventDetail::Drain { seconds: drain.seconds, why: drain.why.clone() };
+        note(world, dir, step, what, Some(detail))?;
     }
     dir.commit(tally.writer, report.clone(), evidence, partial)?;
     environment::measured(world, dir, step, &report)?;
@@ -207,9 +201,8 @@ pub(crate) fn note(
     dir: &mut RunDir,
     step: &str,
     what: &str,
-    detail: Option<&str>,
+    detail: Option<EventDetail>,
 ) -> Result<(), CaseError> {
-    let detail = detail.map(|d| d.trim().to_string()).filter(|d| !d.is_empty());
     let event = Event { at_s: world.now_s(), step: Some(step.into()), what: what.into(), detail };
     Ok(dir.event(&event)?)
 }
@@ -387,17 +380,26 @@ async fn run_load(
                     control.cut();
                 }
                 Alert::StopClimbing { why } => {
-                    note(world, dir, &point.step, "red_line", Some(&why.text().en))?
+                    let detail = EventDetail::HardLimit { limit: why };
+                    note(world, dir, &point.step, "red_line", Some(detail))?;
                 }
                 Alert::PauseForHeat { gpu, celsius } => {
-                    note(world, dir, &point.step, "gpu_hot", Some(&format!("{gpu}: {celsius} C")))?;
+                    note(
+                        world,
+                        dir,
+                        &point.step,
+                        "gpu_hot",
+                        Some(EventDetail::Temperature { gpu, celsius }),
+                    )?;
                 }
-                Alert::Resume { gpu } => note(world, dir, &point.step, "gpu_cool", Some(&gpu))?,
+                Alert::Resume { gpu } => {
+                    note(world, dir, &point.step, "gpu_cool", Some(EventDetail::Recorded(gpu)))?
+                }
                 Alert::Silent { instance } => {
                     if let Some(why) = why_down(world, &instance).await {
                         let cause = post_mortem(world, dir, &point.step, &instance).await?;
                         let down = CutShort::InstanceDown { instance, why, cause };
-                        note(world, dir, &point.step, "instance_down", Some(&down.to_string()))?;
+                        note(world, dir, &point.step, "instance_down", Some(down.clone().into()))?;
                         tally.down.get_or_insert(down);
                         control.cut();
                     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tapedeck_answers::{
     Decision, ErrorRate, Few, Floor, SingleStreamAnswer, SingleStreamCall, SingleStreamFigures,
+    SingleStreamReason,
 };
 use tapedeck_record::{
     CallMeta, CallRecord, Case, Evidence, Message, MessageKind, Outcome, OutcomeClass, OutcomeDetail, Schema,
@@ -104,53 +105,49 @@ fn answer(world: &World, calls: &[CallRecord], calls_a_pass: usize) -> SingleStr
         run: PathBuf::new(),
     };
     decide(&mut answer, calls, limits);
-    answer.reasons.extend(chunk_by_chunk(&rules, answer.warm.rtf, limits).map(str::to_owned));
+    answer.reasons.extend(chunk_by_chunk(&rules, answer.warm.rtf, limits));
     answer
 }
 
 /// What to say beside a real-time factor over its limit that may be the config's doing.
-fn chunk_by_chunk(rules: &Rules, rtf: Option<Few>, limits: &Limits) -> Option<&'static str> {
+fn chunk_by_chunk(rules: &Rules, rtf: Option<Few>, limits: &Limits) -> Option<SingleStreamReason> {
     let windows_unknown = rules.evidence == Evidence::Position && rules.window_ms.is_none();
-    (windows_unknown && rtf?.p50 > limits.rtf_p95).then_some(
-        "server.window_ms is not set, so an answer is owed for every chunk as soon as it was sent; \
-         for a server that listens window by window set it to the length of its window",
-    )
+    (windows_unknown && rtf?.p50 > limits.rtf_p95).then_some(SingleStreamReason::WindowUnknown)
 }
 
 fn decide(answer: &mut SingleStreamAnswer, calls: &[CallRecord], limits: &Limits) {
+    let mut reasons = Vec::new();
     for c in calls.iter().filter(|c| matches!(c.class, OutcomeClass::Error | OutcomeClass::Quality)) {
-        let words = c.outcome.words.as_deref().map(|w| format!(" ({w})")).unwrap_or_default();
-        answer.reasons.push(format!("call {} ended {}{words}", c.seq + 1, c.outcome.outcome.name()));
+        let OutcomeDetail { outcome, words, .. } = c.outcome.clone();
+        reasons.push(SingleStreamReason::CallEnded { call: c.seq + 1, outcome, words });
     }
     if answer.violations > 0 {
-        answer.reasons.push(format!("{} broken invariants of the dialect", answer.violations));
+        reasons.push(SingleStreamReason::Violations { times: answer.violations });
     }
     if let Some(floor) = answer.floors.iter().find(|f| f.basis == answer.ttft_basis && !f.reachable) {
-        answer.reasons.push(format!(
-            "TTFT p95 <= {} s cannot be met from `{}`: at least {:.3} s pass before there is anything to recognise",
-            limits.ttft_p95_s,
-            floor.basis.name(),
-            floor.p95_s
-        ));
+        let (limit_s, basis, floor_s) = (limits.ttft_p95_s, floor.basis, floor.p95_s);
+        reasons.push(SingleStreamReason::LimitBelowFloor { limit_s, basis, floor_s });
     }
-    for (name, few, limit) in [
-        ("TTFT", answer.ttft(), limits.ttft_p95_s),
-        ("RTF", answer.warm.rtf, limits.rtf_p95),
-        ("final", answer.warm.final_s, limits.final_p95_s),
-    ] {
-        if let Some(few) = few.filter(|few| few.max > limit) {
-            answer.reasons.push(format!("{name} reached {:.3}, the limit is {limit}", few.max));
-        }
-    }
+    let beyond = |few: Option<Few>, limit: f64| few.map(|few| few.max).filter(|max| *max > limit);
+    let limit_s = limits.ttft_p95_s;
+    let beyond_ttft = beyond(answer.ttft(), limit_s);
+    reasons.extend(beyond_ttft.map(|max_s| SingleStreamReason::FirstTextBeyond { max_s, limit_s }));
+    let limit = limits.rtf_p95;
+    let beyond_rtf = beyond(answer.warm.rtf, limit);
+    reasons.extend(beyond_rtf.map(|max| SingleStreamReason::RealTimeFactorBeyond { max, limit }));
+    let limit_s = limits.final_p95_s;
+    let beyond_final = beyond(answer.warm.final_s, limit_s);
+    reasons.extend(beyond_final.map(|max_s| SingleStreamReason::FinalBeyond { max_s, limit_s }));
     let measured = calls.iter().any(|c| c.class == OutcomeClass::Ok) && answer.ttft().is_some();
-    answer.decision = match (answer.reasons.is_empty(), measured) {
+    answer.decision = match (reasons.is_empty(), measured) {
         (false, _) => Decision::No,
         (true, true) => Decision::Yes,
         (true, false) => Decision::Undecidable,
     };
     if answer.decision == Decision::Undecidable {
-        answer.reasons.push(format!("no first text was measured from `{}`", answer.ttft_basis.name()));
+        reasons.push(SingleStreamReason::FirstTextUnknown { basis: answer.ttft_basis });
     }
+    answer.reasons = reasons;
 }
 
 fn line(c: &CallRecord, id: String, cold: bool) -> SingleStreamCall {
@@ -328,7 +325,8 @@ mod tests {
         let limits = Limits::default();
         let few = |p50| Some(Few { p50, max: p50, n: 3 });
         let said = |evidence, window_ms, rtf| chunk_by_chunk(&Rules::new(evidence, window_ms), rtf, &limits);
-        assert!(said(Evidence::Position, None, few(0.98)).unwrap().contains("window_ms"));
+        let why = said(Evidence::Position, None, few(0.98)).unwrap();
+        assert!(why.to_string().contains("window_ms"));
         assert_eq!(said(Evidence::Position, Some(2000), few(0.98)), None);
         assert_eq!(said(Evidence::Position, None, few(0.1)), None);
         assert_eq!(said(Evidence::Position, None, None), None);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tapedeck_answers::{Decision, FootprintAnswer, InstancePool, Level, TableRow};
+use tapedeck_answers::{Decision, FootprintAnswer, InstancePool, Level, NoGpu, TableRow};
 use tapedeck_record::{Case, Metric, Sample, SampleBody, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_sizing::{InstanceSeen, LoadPoint, Seen, Theory, calibrate, kv};
@@ -149,8 +149,8 @@ fn answer(world: &World, pools: Vec<InstancePool>, levels: Vec<Level>) -> Result
     let streams_by_memory =
         total_tokens(&pools).zip(measured.filter(|m| *m > 0.0)).map(|(total, each)| total as f64 / each);
     let no_gpu = levels.iter().all(|l| l.vram_used_bytes.is_none()).then(|| match world.gpus.is_empty() {
-        true => "no GPU source is known".to_string(),
-        false => "no GPU told its memory".to_string(),
+        true => NoGpu::NoSource,
+        false => NoGpu::NotTold,
     });
     Ok(FootprintAnswer {
         schema: Schema::CURRENT,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tapedeck_answers::{Ceiling, LadderAnswer, Repeats, files};
+use tapedeck_answers::{Ceiling, LadderAnswer, LeftOut, Repeats, files};
 use tapedeck_record::{CallRecord, Case, ContentKind, OutcomeClass, PaceKind, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{
@@ -166,7 +166,9 @@ impl Ladder<'_> {
     async fn restart(&mut self, step: &str) -> Result<(), CaseError> {
         let Steps { world, dir, watch, .. } = &mut self.steps;
         let restarted = restart(world, dir, step, &world.instances, *watch).await?;
-        restarted.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
+        restarted
+            .map(|_| ())
+            .map_err(|refusal| CaseError::Control { what: LeftOut::Refused { why: refusal.into_reason() } })
     }
 }
 

@@ -4,7 +4,7 @@
 pub mod judge;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_answers::{LongCallsAnswer, NStar, SoakAnswer};
+use tapedeck_answers::{LongCallsAnswer, NStar, SoakAnswer, SoakContent, SoakRestart};
 use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::LeakRules;
@@ -82,13 +82,13 @@ pub async fn run(
     };
     let step = point.step.as_str();
     let mut restarted = match dir.finished(step) {
-        Some(_) => "taken over from the run".to_string(),
-        None => "not restarted: the config says so".to_string(),
+        Some(_) => SoakRestart::TakenOver,
+        None => SoakRestart::NotWanted,
     };
     if config.restart && dir.finished(step).is_none() {
         restarted = match restart(world, dir, step, &world.instances, watch).await? {
-            Ok(s) => format!("restarted in {s:.1} s"),
-            Err(refusal) => format!("not restarted: {refusal}"),
+            Ok(seconds) => SoakRestart::Restarted { seconds },
+            Err(refusal) => SoakRestart::Refused { why: refusal.into_reason() },
         };
     }
     if dir.finished(step).is_none() && dir.steps().iter().any(|s| s.step == step) {
@@ -134,16 +134,14 @@ fn choose(
     n_star: NStar,
     n_star_b: Option<u32>,
     audio: std::time::Duration,
-) -> (Content, NStar, String) {
+) -> (Content, NStar, SoakContent) {
     match n_star_b.filter(|b| *b < n_star.streams) {
         Some(b) if world.reel(Role::B).is_ok() => {
-            let why = format!("Tape-B, because N* with long calls is {b} and below {}", n_star.streams);
+            let why = SoakContent::LongCalls { n_star_long: b, n_star: n_star.streams };
             (Content::Tape(Role::B), NStar { streams: b, source: "long calls".into() }, why)
         }
-        _ if world.reel(Role::Pool).is_ok() => {
-            (Content::Pool(audio), n_star, "the whole pool, drawn anew for each stream".into())
-        }
-        _ => (Content::Tape(Role::A), n_star, "Tape-A, because the config names no pool".into()),
+        _ if world.reel(Role::Pool).is_ok() => (Content::Pool(audio), n_star, SoakContent::Pool),
+        _ => (Content::Tape(Role::A), n_star, SoakContent::NoPool),
     }
 }
 

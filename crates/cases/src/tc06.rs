@@ -5,9 +5,9 @@ mod drive;
 pub mod judge;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_answers::{Fault, FaultAnswer, NStar};
+use tapedeck_answers::{Fault, FaultAnswer, FaultReason, LeftOut, NStar};
 use tapedeck_fleet::Action;
-use tapedeck_record::{Case, Schema, StepId};
+use tapedeck_record::{Case, ControlRefusal, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::RecoveryRules;
 
@@ -132,18 +132,15 @@ fn victim(world: &World, fault: Fault) -> Result<String, CaseError> {
         (_, Some(name)) => name.clone(),
         (_, None) => {
             let second = world.instances.get(1).or(world.instances.first());
-            let none = || CaseError::Control { what: "there is no instance in the config to injure".into() };
+            let none = || CaseError::Control { what: LeftOut::NoInstance };
             second.ok_or_else(none)?.name.clone()
         }
     };
     let (begin, end) = actions(fault);
     for action in [begin, end] {
         if !world.control.can(&name, action) {
-            return Err(CaseError::Control {
-                what: format!(
-                    "{name} cannot be told to {action}: give its commands in the config (and not managed = false)"
-                ),
-            });
+            let why = ControlRefusal::NoCommand { instance: name, action: action.to_string() };
+            return Err(CaseError::Control { what: LeftOut::Refused { why } });
         }
     }
     Ok(name)
@@ -155,21 +152,21 @@ fn conclude(answer: &mut FaultAnswer, instances: usize) {
     let carry = f64::from(u32::try_from(instances.saturating_sub(1)).unwrap_or(u32::MAX))
         / f64::from(u32::try_from(instances.max(1)).unwrap_or(u32::MAX));
     for incident in &answer.incidents {
-        let at = format!("at {} streams", incident.streams);
+        let streams = incident.streams;
         if incident.share <= carry + 1e-6 {
             match incident.recovered() {
                 Some(true) => {}
-                Some(false) => answer.complaints.push(format!("{at} the others did not keep up soon enough")),
-                None => answer.unknown.push(format!("{at} nothing shows how soon the others kept up")),
+                Some(false) => answer.complaints.push(FaultReason::NotInTime { streams }),
+                None => answer.unknown.push(FaultReason::InTimeUnknown { streams }),
             }
         } else if incident.back_s.is_none() && incident.recovery.overloaded {
-            answer.complaints.push(format!("{at} lag did not come back even when the instance did"));
+            answer.complaints.push(FaultReason::LagStayed { streams });
         }
         if incident.ejected_s.is_none() {
-            answer.complaints.push(format!("{at} new calls were lost for as long as the fault lasted"));
+            answer.complaints.push(FaultReason::NewCallsLost { streams });
         }
         if incident.timeline.instance != BALANCER && incident.rejoined_s.is_none() {
-            answer.complaints.push(format!("{at} the instance served no call after its return"));
+            answer.complaints.push(FaultReason::NotServing { streams });
         }
     }
 }

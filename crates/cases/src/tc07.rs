@@ -1,7 +1,7 @@
 //! TC-07: topology. The same card cut in other ways: which carries the load best?
 
 use serde::{Deserialize, Serialize};
-use tapedeck_answers::{Candidate, NStar, Predicted, TopologyAnswer};
+use tapedeck_answers::{Advantage, Candidate, LeftOut, NStar, Predicted, TopologyAnswer, TopologyReason};
 use tapedeck_fleet::{Action, Commands, WaitRules, wait_healthy};
 use tapedeck_record::{CallFigure, Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
@@ -97,26 +97,28 @@ fn candidate(
 }
 
 /// Why one topology is better than another, if it is.
-fn better(one: &Candidate, other: &Candidate, rules: &TopologyRules) -> Option<String> {
+fn better(one: &Candidate, other: &Candidate, rules: &TopologyRules) -> Option<Advantage> {
     let n = |c: &Candidate| c.capacity.n_star.unwrap_or(0);
     let step = one.instances.max(other.instances);
     if n(one).abs_diff(n(other)) >= step {
-        return (n(one) > n(other))
-            .then(|| format!("N* {}; the other's {}", one.capacity.display(), other.capacity.display()));
+        return (n(one) > n(other)).then(|| Advantage::NStar {
+            n_star: one.capacity.n_star,
+            state: one.capacity.state,
+            other_n_star: other.capacity.n_star,
+            other_state: other.capacity.state,
+        });
     }
-    if let (Some(ours), Some(theirs)) = (one.lag_p95_s, other.lag_p95_s) {
-        let gain_s = theirs - ours;
-        if gain_s.abs() > rules.lag_floor_s && gain_s.abs() > rules.lag_share * theirs.max(ours) {
-            return (gain_s > 0.0)
-                .then(|| format!("N* is alike, and lag p95 is {ours:.2} s instead of {theirs:.2} s"));
+    if let (Some(lag_p95_s), Some(other_lag_p95_s)) = (one.lag_p95_s, other.lag_p95_s) {
+        let gain_s = other_lag_p95_s - lag_p95_s;
+        let larger_s = other_lag_p95_s.max(lag_p95_s);
+        if gain_s.abs() > rules.lag_floor_s && gain_s.abs() > rules.lag_share * larger_s {
+            return (gain_s > 0.0).then_some(Advantage::Lag { lag_p95_s, other_lag_p95_s });
         }
     }
     match (one.kv_room, other.kv_room) {
-        (Some(ours), Some(theirs)) if ours - theirs > rules.kv_room => Some(format!(
-            "N* and lag are alike, and {:.0} % of the KV pool are free instead of {:.0} %",
-            ours * 100.0,
-            theirs * 100.0
-        )),
+        (Some(free), Some(other_free)) if free - other_free > rules.kv_room => {
+            Some(Advantage::KvRoom { free, other_free })
+        }
         _ => None,
     }
 }
@@ -234,15 +236,16 @@ fn conclude(
     let rules = &world.config.topology;
     let undecided = candidates.iter().find(|c| c.capacity.state == CapacityState::Undecided);
     let mut best = candidates.first();
-    let mut why = best.map_or_else(String::new, |b| format!("none is better than {}", b.name));
+    let none_better = |b: &Candidate| TopologyReason::NoneBetter { than: b.name.clone() };
+    let mut why = best.map_or(TopologyReason::NothingCompared, none_better);
     for other in candidates.iter().skip(1) {
-        if let Some(reason) = best.and_then(|best| better(other, best, rules)) {
-            why = format!("{} is better than {}: {reason}", other.name, best.map_or("", |b| b.name.as_str()));
+        if let Some((than, by)) = best.and_then(|best| Some((best, better(other, best, rules)?))) {
+            why = TopologyReason::Better { name: other.name.clone(), than: than.name.clone(), by };
             best = Some(other);
         }
     }
     if let Some(c) = undecided {
-        why = format!("nothing can be recommended: the tiers of {} prove nothing", c.name);
+        why = TopologyReason::NothingProven { name: c.name.clone() };
         best = None;
     }
     TopologyAnswer {
@@ -358,6 +361,7 @@ impl<'a> Compared<'a> {
             other => other,
         };
         let done = act(self.world, self.dir, step, name, action).await?;
-        done.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
+        done.map(|_| ())
+            .map_err(|refusal| CaseError::Control { what: LeftOut::Refused { why: refusal.into_reason() } })
     }
 }

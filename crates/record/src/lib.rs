@@ -17,6 +17,7 @@
 //! [`exit`] (what the command line answers). Nothing here reads a clock, a file or a socket.
 
 pub mod call;
+pub mod control;
 pub mod crash;
 pub mod drain;
 pub mod exit;
@@ -29,6 +30,7 @@ pub mod step;
 pub mod trace;
 
 pub use call::{CallFigure, CallMeta, CallRecord, WordCounts};
+pub use control::ControlRefusal;
 pub use crash::CrashCause;
 pub use drain::DrainReason;
 pub use exit::ExitCode;

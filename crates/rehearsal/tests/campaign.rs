@@ -131,10 +131,10 @@ fn a_better_topology_is_asked_about_and_climbed_on_request() {
     better.rehearsal = toml::from_str("instances = 6\n[engine]\nkv_blocks = 2000\n").unwrap();
     config.topologies.push(better);
     let asked = play(config.clone(), Policies::default(), out.path(), None);
-    let stopped = asked.stopped.clone().unwrap_or_default();
+    let stopped = asked.stopped.as_ref().unwrap().to_string();
     assert!(stopped.contains("--on-better rerun"), "{asked:#?}");
     assert_eq!(asked.exit_code(), ExitCode::Undecidable);
-    assert!(asked.parts.iter().filter(|p| p.sentence.contains("left out")).count() == 7);
+    assert!(asked.parts.iter().filter(|p| p.sentence.to_string().contains("left out")).count() == 7);
 
     let policies = Policies { on_better: Policy::Rerun, ..Policies::default() };
     let climbed = play(config, policies, out.path(), None);
@@ -154,7 +154,7 @@ fn drift_is_asked_about_and_a_ladder_with_restarts_is_climbed_on_request() {
     config.ladder.refine = false;
     config.rehearsal = toml::from_str("[engine.faults]\nslowdown_per_hour = 25.0\n").unwrap();
     let asked = play(config.clone(), Policies::default(), out.path(), None);
-    assert!(asked.stopped.clone().unwrap_or_default().contains("--on-drift rerun"), "{asked:#?}");
+    assert!(asked.stopped.as_ref().unwrap().to_string().contains("--on-drift rerun"), "{asked:#?}");
     assert_eq!(asked.exit_code(), ExitCode::Undecidable);
 
     let policies = Policies { on_drift: Policy::Rerun, ..Policies::default() };

@@ -118,7 +118,9 @@ fn climb<O: Observer>(prepare: impl FnOnce(&mut World) -> O) -> Went {
     let events = std::fs::read_to_string(out.path().join("run/events.jsonl")).unwrap();
     let told = |line: &str| {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
-        format!("{}: {}", event["what"].as_str().unwrap(), event["detail"].as_str().unwrap_or_default())
+        let detail = &event["detail"];
+        let detail = detail.as_str().or(detail["text"].as_str());
+        format!("{}: {}", event["what"].as_str().unwrap(), detail.unwrap_or_default())
     };
     (answer.unwrap(), events.lines().map(told).collect())
 }

@@ -93,11 +93,15 @@ fn a_basis_that_no_server_can_meet_is_told_apart_from_a_slow_one() {
     from_the_wire.slo.ttft_basis = TtftBasis::Wire;
     let answer = single(from_the_wire);
     assert_eq!(answer.decision, Decision::No);
-    assert!(answer.reasons.iter().any(|r| r.contains("cannot be met from `wire`")), "{:?}", answer.reasons);
+    assert!(
+        answer.reasons.iter().any(|r| r.to_string().contains("cannot be met from `wire`")),
+        "{:?}",
+        answer.reasons
+    );
 
     let slow = single(config("[engine.step]\nbase_ns = 400000000\n"));
     assert_eq!(slow.decision, Decision::No);
-    assert!(!slow.reasons.iter().any(|r| r.contains("cannot be met")), "{:?}", slow.reasons);
+    assert!(!slow.reasons.iter().any(|r| r.to_string().contains("cannot be met")), "{:?}", slow.reasons);
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn one_stream_shows_lost_tails_and_mute_sessions() {
     assert!(lost > healthy + 0.05, "{healthy} {lost}");
     let mute = single(config("[engine.faults]\nmute_share = 1.0\n"));
     assert_eq!(mute.decision, Decision::No);
-    assert!(mute.reasons.iter().any(|r| r.contains("mute")), "{:?}", mute.reasons);
+    assert!(mute.reasons.iter().any(|r| r.to_string().contains("mute")), "{:?}", mute.reasons);
 }
 
 fn footprint(engine: &str) -> FootprintAnswer {

@@ -12,7 +12,7 @@ use self::endurance::{faults, soak};
 use self::figures::{baseline, memory, words};
 use self::ladders::{long_calls, repeat, topologies};
 use crate::messages::{Lang, LocalizedText, MessageId, message, number};
-use crate::read::{Run, recorded};
+use crate::read::Run;
 use crate::section::Section;
 
 /// The sections that this run has, and a sentence for each case it has not.
@@ -72,8 +72,4 @@ fn decision(decision: Decision) -> Vec<LocalizedText> {
         Decision::No => message!(MessageId::DecisionNo),
         Decision::Undecidable => message!(MessageId::DecisionOpen),
     }]
-}
-
-fn sentences(all: &[String]) -> impl Iterator<Item = LocalizedText> {
-    all.iter().map(|sentence| recorded(sentence))
 }

@@ -1,5 +1,6 @@
 //! The capacity statement: from N* to lines and calls an hour, in plain sentences, with what is uncertain.
 
+use tapedeck_l10n::Localize;
 use tapedeck_record::Case;
 use tapedeck_sizing::statement::{Basis, Carried, Measured, Statement, hard_ceiling, state};
 use tapedeck_sizing::{Durations, PromisePlan};
@@ -7,101 +8,8 @@ use tapedeck_slo::Capacity;
 
 use crate::answer::Answer;
 use crate::messages::{LocalizedText, MessageId, message, number};
-use crate::read::{Run, Step, recorded};
+use crate::read::{Run, Step};
 use crate::section::{Section, Table};
-
-/// English pattern and Chinese for every sentence of a statement; see [`crate::recorded`].
-pub(crate) const SENTENCES: &[(&str, &str)] = &[
-    ("N* is {} on {} and {} on {}; instances: {}.", "N* 在 {1} 上为 {0} 路，在 {3} 上为 {2} 路；实例：{4}。"),
-    ("N* is {} on {}; instances: {}.", "N* 在 {1} 上为 {0} 路；实例：{2}。"),
-    (
-        "Calls of {}, {} s on average: {} lines ({}) carry {} Erlang, which is {} calls an hour, and {}.",
-        "{0} 的通话（平均 {1} 秒）：{2} 条线路（{3}）可承载 {4} Erl，即每小时 {5} 通，{6}。",
-    ),
-    ("{} x N* of {}, rounded down", "{0} × N*（{1} 路），向下取整"),
-    ("the most without an alarm of word errors", "没有错误率告警的最大路数"),
-    ("at most {} % of calls find no free line", "至多 {0} % 的来电找不到空闲线路"),
-    ("at least {} % of calls are taken within {} s", "至少 {0} % 的来电在 {1} 秒内接通"),
-    (
-        "The demand of {} calls an hour is {} Erlang and needs {} lines: there are enough.",
-        "每小时 {0} 通的需求为 {1} Erl，需要 {2} 条线路：够用。",
-    ),
-    (
-        "The demand of {} calls an hour is {} Erlang and needs {} lines: there are too few.",
-        "每小时 {0} 通的需求为 {1} Erl，需要 {2} 条线路：不够。",
-    ),
-    (
-        "{} % of the calls of {} are longer than any on {}; N* was not measured with such calls.",
-        "{1} 的通话中有 {0} % 比 {2} 上任何一通都长；没有用这样的通话测过 N*。",
-    ),
-    (
-        "{} % of the calls of {} are longer than the longest that was played ({} s).",
-        "{1} 的通话中有 {0} % 比播放过的最长一通（{2} 秒）还长。",
-    ),
-    (
-        "On {}, {} streams passed and {} failed; what lies between them was not tried.",
-        "在 {0} 上，{1} 路通过，{2} 路未通过；两者之间没有测过。",
-    ),
-    (
-        "N* = {} on {} is a lower bound: nothing above it was shown to fail.",
-        "{1} 上的 N* = {0} 只是下界：没有证明更高的路数不行。",
-    ),
-    ("How firm N* = {} on {} is was not said.", "{1} 上的 N* = {0} 有多可靠，没有说明。"),
-    (
-        "On {}, the verdict at {} rests on an estimate alone: its interval straddles a limit.",
-        "在 {0} 上，{1} 路的判定仅凭点估计：区间跨过上限。",
-    ),
-    (
-        "On {}, words get worse above {} streams: do not use more lines than {}.",
-        "在 {0} 上，超过 {1} 路时识别变差：线路不要多于 {2} 条。",
-    ),
-    (
-        "Beyond N* latency limits break; at {} streams (the hard ceiling) nothing keeps up at all. The {} lines stay {} below that.",
-        "超过 N* 后延迟超限；到 {0} 路（硬上限）时完全跟不上。{1} 条线路比它低 {2}。",
-    ),
-    (
-        "The hard ceiling is unknown: how far beyond N* the deployment still answers was not measured.",
-        "硬上限未知：没有测过超出 N* 多远时系统仍能作答。",
-    ),
-    (
-        "Connections are dealt out in turn. If each of the {} instances turned calls away at its own share of the lines, {} % would be blocked, for a full instance cannot use a free line of another.",
-        "连接按轮询分配。若 {0} 个实例各自按自己那份线路拒接，将有 {1} % 的来电被拒，因为满载的实例用不上别的实例的空闲线路。",
-    ),
-    (
-        "All {} instances count as one group of lines: that holds where the balancer sends a call to the instance with room.",
-        "{0} 个实例按一组线路计算：前提是负载均衡把来电送到有空位的实例。",
-    ),
-    (
-        "Erlang B supposes calls that arrive independently; it holds for any call lengths. A campaign that dials in bursts blocks more.",
-        "Erlang B 假设来电彼此独立，对任何时长分布都成立。成批外呼的活动会有更多来电被拒。",
-    ),
-    (
-        "Erlang C supposes exponential call lengths (CV 1); those of {} have a CV of {}, so waits are about {} x as long as stated.",
-        "Erlang C 假设时长服从指数分布（变异系数 1）；{0} 的变异系数为 {1}，因此等待约为所述的 {2} 倍。",
-    ),
-    (
-        "N* with long calls was not measured; it may be lower, for a call's memory grows with its length.",
-        "没有测过长通话的 N*；它可能更低，因为一通电话占用的显存随时长增长。",
-    ),
-    (
-        "N* was measured on the built-in engine: simulated, no promise about real servers.",
-        "N* 是在内置引擎上测得的：属模拟数据，不代表真实服务器。",
-    ),
-    (
-        "words get worse at every load: no line can be promised; see what TC-04 says",
-        "任何负载下识别都变差：一条线路也不能承诺；见 TC-04 的结果",
-    ),
-    (
-        "the hard ceiling ({}) is below N* ({}): no deployment keeps its limits above the load at which it breaks",
-        "硬上限（{0}）低于 N*（{1}）：没有系统能在崩溃的负载之上仍满足上限",
-    ),
-    (
-        "{} x N* = {} leaves no whole line; give a larger safety factor",
-        "{0} × N*（{1} 路）不足一条线路；请用更大的安全系数",
-    ),
-    ("at least {}", "至少 {0}"),
-    ("the given mean (spread unknown: taken as exponential)", "给定的平均时长（离散程度未知，按指数分布）"),
-];
 
 /// What a run lets one promise, or why nothing can be promised; empty where there is no N* to begin with.
 pub(crate) fn promised(
@@ -122,7 +30,7 @@ fn statement(run: &Run, short: &Capacity, long: Option<&Capacity>) -> Result<Sta
     let long = long.and_then(|capacity| measured(capacity, |step| step.id.case == Case::LongCalls).flatten());
     let most = long.as_ref().map_or(0, |long| long.n_star).max(short_seen.n_star);
     let plan = &run.promise;
-    let refused = |e: tapedeck_sizing::SizingError| recorded(&e.to_string());
+    let refused = |e: tapedeck_sizing::SizingError| e.text();
     plan.check().map_err(refused)?;
     let basis = Basis {
         short: short_seen,
@@ -168,7 +76,7 @@ fn sizing<'a>(run: &'a Run, key: &str) -> Option<&'a toml::Value> {
 /// The business's own calls, where the plan says where they are.
 fn own(plan: &PromisePlan) -> Result<Option<Durations>, LocalizedText> {
     let bad = |what: &std::path::Path, why: String| {
-        message!(MessageId::StatementOwn, what.display().to_string(), recorded(&why))
+        message!(MessageId::StatementOwn, what.display().to_string(), why)
     };
     if let Some(path) = &plan.histogram {
         let text = std::fs::read_to_string(path).map_err(|e| bad(path, e.to_string()))?;
@@ -182,7 +90,7 @@ fn own(plan: &PromisePlan) -> Result<Option<Durations>, LocalizedText> {
     }
     let mean = plan.mean_s.map(|mean_s| {
         let name = tapedeck_sizing::Durations::OF_MEAN;
-        Durations::of_mean(name, mean_s).map_err(|e| recorded(&e.to_string()))
+        Durations::of_mean(name, mean_s).map_err(|e| e.text())
     });
     mean.transpose()
 }
@@ -193,9 +101,9 @@ pub(crate) fn section(answer: &Answer) -> Option<Section> {
     match answer.statement.as_ref()? {
         Err(why) => Some(Section { lead: vec![message!(MessageId::StatementNone, why.clone())], ..section }),
         Ok(statement) => Some(Section {
-            lead: statement.sentences.iter().map(|s| recorded(s)).collect(),
+            lead: statement.sentences.clone(),
             tables: vec![table(&statement.carried)],
-            doubts: statement.doubts.iter().map(|s| recorded(s)).collect(),
+            doubts: statement.doubts.clone(),
             ..section
         }),
     }
@@ -218,7 +126,7 @@ fn table(carried: &[Carried]) -> Table {
         #[expect(clippy::cast_precision_loss, reason = "lines")]
         let needed = c.lines_needed.map(|lines| lines as f64);
         let mut row = vec![
-            recorded(&c.calls.name),
+            c.calls.label(),
             number(c.calls.mean_s).into(),
             c.n_star.into(),
             c.lines.into(),
@@ -296,14 +204,13 @@ mod tests {
         for (n_star, quality_cap, ceiling) in [(36, Some(0), None), (1, None, None), (36, None, Some(20))] {
             let short = Measured { quality_cap, ..Measured::said(n_star, tape("tape-a")) };
             let refused = state(&Basis { short, hard_ceiling: ceiling, long: None, ..bases[0].clone() });
-            let refused = refused.unwrap_err().to_string();
-            assert_ne!(recorded(&refused).zh, refused, "not translated");
+            let refused = refused.unwrap_err().text();
+            assert_ne!(refused.zh, refused.en, "not translated");
         }
         for basis in bases {
             let statement = state(&basis).unwrap();
-            for sentence in statement.sentences.iter().chain(&statement.doubts) {
-                let zh = recorded(sentence).zh;
-                assert_ne!(&zh, sentence, "not translated");
+            for LocalizedText { en: sentence, zh } in statement.sentences.iter().chain(&statement.doubts) {
+                assert_ne!(zh, sentence, "not translated");
                 let words = zh.split(|c: char| !c.is_ascii_alphabetic());
                 let english: Vec<&str> =
                     words.filter(|w| w.len() > 3 && !["Erlang", "tape", "calls"].contains(w)).collect();

@@ -15,7 +15,7 @@ use crate::csv;
 use crate::data::{Rows, Tables};
 use crate::doubt::Doubt;
 use crate::line::Line;
-use crate::messages::{LocalizedText, MessageId, message};
+use crate::messages::{MessageId, message};
 use crate::newrun::Derived;
 use crate::samples::Samples;
 use crate::series::Series;
@@ -439,9 +439,4 @@ impl Growing<'_> {
         };
         found.into_iter().map(with).collect()
     }
-}
-
-/// A sentence of the run directory, said in both languages where it is one of ours.
-pub(crate) fn recorded(text: &str) -> LocalizedText {
-    crate::recorded::recorded(text)
 }

@@ -11,6 +11,7 @@ use tapedeck_record::{CallRecord, Sample, Schema, StepId, ladder_tiers};
 
 use crate::atomic;
 use crate::error::RunDirError;
+use crate::event::EventDetail;
 use crate::lean::Bounds;
 use crate::step::{CommittedStep, StepWriter};
 use crate::tables;
@@ -48,9 +49,9 @@ pub struct Event {
     pub step: Option<String>,
     /// What, in one word: `step_begins`, `abort`, `drained`...
     pub what: String,
-    /// More about it, in one sentence.
+    /// More about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
+    pub detail: Option<EventDetail>,
 }
 
 /// A file that only grows, and is cut back to a known length when a run is taken up again.

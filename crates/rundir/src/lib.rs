@@ -26,6 +26,7 @@
 pub mod atomic;
 pub mod dir;
 pub mod error;
+mod event;
 mod lateness;
 mod lean;
 pub mod step;
@@ -33,4 +34,5 @@ pub mod tables;
 
 pub use dir::{Event, RunDir, RunInfo, ladder_of, read_run, refuse_newer};
 pub use error::RunDirError;
+pub use event::EventDetail;
 pub use step::{CommittedStep, StepWriter};

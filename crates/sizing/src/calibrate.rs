@@ -1,6 +1,7 @@
 //! Theory beside measurement: what a run says of the pool and of a stream's share of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
 
 use crate::error::{SizingError, positive};
 use crate::kv::{TapeKv, token_cost};
@@ -69,7 +70,102 @@ pub struct Row {
     /// Observations behind the measurement.
     pub n: Option<u64>,
     /// Where the measurement comes from, or why there is none.
-    pub note: String,
+    pub note: CalibrationNote,
+}
+
+/// Where a measurement comes from, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[non_exhaustive]
+pub enum CalibrationNote {
+    /// Instances told their pool.
+    PoolFrom {
+        /// Where: a series of the page, the start-up log.
+        sources: Vec<String>,
+    },
+    /// Not all of them did.
+    PoolUnknown,
+    /// Theory lacks the topology.
+    NeedsTopology,
+    /// Computed from the tokens.
+    TokensTimesBytes,
+    /// Something that was given must be wrong.
+    BelowZero,
+    /// What remains of the memory.
+    MemoryLeft,
+    /// No GPU was read.
+    NoGpu,
+    /// Needs the pools.
+    NeedsPools {
+        /// Whether theory is an upper bound.
+        upper_bound: bool,
+    },
+    /// The slope over the load levels.
+    Slope {
+        /// Whether theory is an upper bound.
+        upper_bound: bool,
+    },
+    /// Too few load levels.
+    NeedsLevels {
+        /// Whether theory is an upper bound.
+        upper_bound: bool,
+    },
+    /// Where the same line meets no load.
+    Intercept,
+    /// A sentence of an earlier version, or of a kind that is not known.
+    #[serde(skip)]
+    Recorded(String),
+}
+
+reason!(CalibrationNote);
+
+impl Localize for CalibrationNote {
+    fn text(&self) -> LocalizedText {
+        let bound = |upper_bound: &bool| match upper_bound {
+            true => localized!("; theory is an upper bound", "；理论值为上界"),
+            false => LocalizedText::default(),
+        };
+        match self {
+            Self::PoolFrom { sources } => {
+                let sources = sources.join(", ");
+                localized!("from {sources}", "来自 {sources}")
+            }
+            Self::PoolUnknown => localized!(
+                "not every instance tells its pool (an engine before vLLM 0.24, or no metrics page)",
+                "不是每个实例都报告 KV 池大小（vLLM 低于 0.24，或没有指标页）"
+            ),
+            Self::NeedsTopology => {
+                localized!("theory needs the topology (--topology)", "理论值需要拓扑（--topology）")
+            }
+            Self::TokensTimesBytes => localized!("tokens x bytes of a token", "token 数 x 每 token 字节数"),
+            Self::BelowZero => localized!(
+                "below zero: weights, bytes of a token or the pool are not what was said",
+                "小于零：权重、每 token 字节数或池的大小与所填不符"
+            ),
+            Self::MemoryLeft => localized!(
+                "(memory used - pools) / instances - weights",
+                "（已用显存 - KV 池）/ 实例数 - 权重"
+            ),
+            Self::NoGpu => localized!("no GPU was read in this run", "本次运行没有读到 GPU"),
+            Self::NeedsPools { upper_bound } => localized!(
+                "needs the pool of every instance{}",
+                "需要每个实例的 KV 池大小{}"; bound(upper_bound)
+            ),
+            Self::Slope { upper_bound } => localized!(
+                "slope of tokens in use over streams, by least squares over the load levels{}",
+                "占用 token 数对路数的斜率，对各负载水平做最小二乘{}"; bound(upper_bound)
+            ),
+            Self::NeedsLevels { upper_bound } => localized!(
+                "needs at least three load levels without preemption{}",
+                "至少需要三个没有抢占的负载水平{}"; bound(upper_bound)
+            ),
+            Self::Intercept => localized!(
+                "where the same line meets no load; far from 0 means that the line is bent",
+                "同一直线在零负载处的值；远离 0 说明并非直线"
+            ),
+            Self::Recorded(sentence) => LocalizedText::same(sentence),
+        }
+    }
 }
 
 /// Theory and measurement side by side.
@@ -109,10 +205,10 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
     // A mean of some pools is no mean of all.
     let all_pools = (pools.len() == seen.instances.len()).then(|| pools.iter().sum::<f64>());
     let source = || {
-        let mut sources: Vec<_> = seen.instances.iter().filter_map(|i| i.pool_source.as_deref()).collect();
+        let mut sources: Vec<_> = seen.instances.iter().filter_map(|i| i.pool_source.clone()).collect();
         sources.sort_unstable();
         sources.dedup();
-        sources.join(", ")
+        sources
     };
     let pool_theory = theory.topology.and_then(|t| t.pool_gb(&theory.card).ok()).filter(|gb| *gb > 0.0);
     let mut rows = vec![
@@ -124,9 +220,9 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
             interval: None,
             n: all_pools.map(|_| as_u64(seen.instances.len())),
             note: if all_pools.is_some() {
-                format!("from {}", source())
+                CalibrationNote::PoolFrom { sources: source() }
             } else {
-                "not every instance tells its pool (an engine before vLLM 0.24, or no metrics page)".into()
+                CalibrationNote::PoolUnknown
             },
         },
         Row {
@@ -137,9 +233,9 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
             interval: None,
             n: all_pools.map(|_| as_u64(seen.instances.len())),
             note: if pool_theory.is_none() {
-                "theory needs the topology (--topology)".into()
+                CalibrationNote::NeedsTopology
             } else {
-                "tokens x bytes of a token".into()
+                CalibrationNote::TokensTimesBytes
             },
         },
     ];
@@ -156,12 +252,10 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
         interval: None,
         n: overhead.map(|_| 1),
         note: match (overhead, seen.used_bytes) {
-            (Some(x), _) if x < 0.0 => {
-                "below zero: weights, bytes of a token or the pool are not what was said".into()
-            }
-            (Some(_), _) => "(memory used - pools) / instances - weights".into(),
-            (None, None) => "no GPU was read in this run".into(),
-            (None, Some(_)) => "needs the pool of every instance".into(),
+            (Some(x), _) if x < 0.0 => CalibrationNote::BelowZero,
+            (Some(_), _) => CalibrationNote::MemoryLeft,
+            (None, None) => CalibrationNote::NoGpu,
+            (None, Some(_)) => CalibrationNote::NeedsPools { upper_bound: false },
         },
     });
     Ok(Calibration { rows })
@@ -174,12 +268,11 @@ fn per_stream(theory: &Theory, seen: &Seen, token: f64, all_pools: Option<f64>, 
         straight_line(&points)
     });
     let count = as_u64(seen.points.len());
+    let upper_bound = theory.tape.mean_is_bound;
     let note = match (&line, all_pools) {
-        (Some(_), _) => {
-            "slope of tokens in use over streams, by least squares over the load levels".to_owned()
-        }
-        (None, None) => "needs the pool of every instance".to_owned(),
-        (None, Some(_)) => "needs at least three load levels without preemption".to_owned(),
+        (Some(_), _) => CalibrationNote::Slope { upper_bound },
+        (None, None) => CalibrationNote::NeedsPools { upper_bound },
+        (None, Some(_)) => CalibrationNote::NeedsLevels { upper_bound },
     };
     let row = |figure, unit, scale: f64, theory| Row {
         figure,
@@ -190,11 +283,8 @@ fn per_stream(theory: &Theory, seen: &Seen, token: f64, all_pools: Option<f64>, 
         n: line.map(|_| count),
         note: note.clone(),
     };
-    let bound = if theory.tape.mean_is_bound { "; theory is an upper bound" } else { "" };
-    let mut tokens = row("stream_tokens", "tokens, mean over time", 1.0, theory.tape.mean_bytes / token);
-    tokens.note.push_str(bound);
-    let mut bytes = row("stream_mb", "MB, mean over time", token / 1e6, theory.tape.mean_bytes / 1e6);
-    bytes.note.push_str(bound);
+    let tokens = row("stream_tokens", "tokens, mean over time", 1.0, theory.tape.mean_bytes / token);
+    let bytes = row("stream_mb", "MB, mean over time", token / 1e6, theory.tape.mean_bytes / 1e6);
     let base = Row {
         figure: "idle_tokens",
         unit: "tokens an instance without streams",
@@ -202,7 +292,7 @@ fn per_stream(theory: &Theory, seen: &Seen, token: f64, all_pools: Option<f64>, 
         measured: line.map(|l| l.intercept / n),
         interval: None,
         n: line.map(|_| count),
-        note: "where the same line meets no load; far from 0 means that the line is bent".into(),
+        note: CalibrationNote::Intercept,
     };
     vec![tokens, bytes, base]
 }

@@ -1,6 +1,7 @@
 //! How long calls are: a tape's, a pool's, or a business's own.
 
 use serde::Serialize;
+use tapedeck_l10n::LocalizedText;
 
 use crate::error::{SizingError, not_negative, positive};
 
@@ -105,6 +106,17 @@ impl Durations {
             bins.push(bin);
         }
         Self::weighted(name, bins)
+    }
+
+    /// What they are the lengths of, in both languages.
+    #[must_use]
+    pub fn label(&self) -> LocalizedText {
+        // Where only a mean is known there is no distribution.
+        if self.bins.is_empty() && self.name == Self::OF_MEAN {
+            let zh = "给定的平均时长（离散程度未知，按指数分布）".to_owned();
+            return LocalizedText { en: self.name.clone(), zh };
+        }
+        LocalizedText::same(&self.name)
     }
 
     /// Only a mean is known, so the rest is taken as exponential: `name` should say so.

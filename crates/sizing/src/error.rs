@@ -2,6 +2,7 @@
 
 use tapedeck_engine_model::truth::TruthError;
 use tapedeck_erlang::ErlangError;
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 
 /// Why a question has no answer: what, what it was, and what to give instead.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -44,6 +45,25 @@ pub enum SizingError {
     /// Two things that were given exclude each other.
     #[error("{0}")]
     Inconsistent(String),
+    /// The hard ceiling is below N*.
+    #[error("{}", self.text().en)]
+    CeilingBelowNStar {
+        /// The ceiling, streams.
+        ceiling: u32,
+        /// N*.
+        n_star: u32,
+    },
+    /// Words get worse at every load.
+    #[error("{}", self.text().en)]
+    WordsAlwaysWorse,
+    /// The share of N* is below one line.
+    #[error("{}", self.text().en)]
+    NoWholeLine {
+        /// The safety factor.
+        safety: f64,
+        /// N*.
+        n_star: u32,
+    },
     /// Nothing to compute with.
     #[error("{what}: {mend}")]
     Nothing {
@@ -92,6 +112,27 @@ pub enum SizingError {
     /// The engine model cannot be played.
     #[error("the engine model cannot be played: {0}")]
     Engine(#[from] TruthError),
+}
+
+/// Errors that a report shows have their Chinese; the others are told in English.
+impl Localize for SizingError {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::CeilingBelowNStar { ceiling, n_star } => localized!(
+                "the hard ceiling ({ceiling}) is below N* ({n_star}): no deployment keeps its limits above the load at which it breaks",
+                "硬上限（{ceiling}）低于 N*（{n_star}）：没有系统能在崩溃的负载之上仍满足上限"
+            ),
+            Self::WordsAlwaysWorse => localized!(
+                "words get worse at every load: no line can be promised; see what TC-04 says",
+                "任何负载下识别都变差：一条线路也不能承诺；见 TC-04 的结果"
+            ),
+            Self::NoWholeLine { safety, n_star } => localized!(
+                "{safety} x N* = {n_star} leaves no whole line; give a larger safety factor",
+                "{safety} × N*（{n_star} 路）不足一条线路；请用更大的安全系数"
+            ),
+            other => LocalizedText::same(other.to_string()),
+        }
+    }
 }
 
 /// A finite number above zero, at most `most`.

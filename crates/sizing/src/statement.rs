@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tapedeck_erlang::{busy_hour, erlang_b, erlang_c, split};
+use tapedeck_l10n::{LocalizedText, localized};
 use tapedeck_slo::{Capacity, CapacityState};
 
 use crate::durations::Durations;
@@ -152,14 +153,14 @@ pub struct Carried {
 }
 
 /// A statement with its figures, its sentences, and its doubts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     /// Figures, one for each distribution of call lengths.
     pub carried: Vec<Carried>,
     /// The statement in plain sentences.
-    pub sentences: Vec<String>,
+    pub sentences: Vec<LocalizedText>,
     /// What is uncertain, in plain sentences.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<LocalizedText>,
     /// Whether the lines are enough for the demand at every distribution that was asked for; empty without a demand.
     pub enough: Option<bool>,
 }
@@ -185,15 +186,18 @@ pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
             let played = basis.long.as_ref().map_or(basis.short.played.longest_s, |l| l.played.longest_s);
             let still = own.share_longer(played);
             if basis.long.is_none() {
-                doubts.push(format!(
-                    "{:.0} % of the calls of {} are longer than any on {}; N* was not measured with such calls.",
-                    100.0 * beyond, own.name, basis.short.played.name
+                let (share, own, tape) = (100.0 * beyond, own.label(), &basis.short.played.name);
+                doubts.push(localized!(
+                    "{share:.0} % of the calls of {} are longer than any on {tape}; N* was not measured with such calls.",
+                    "{} 的通话中有 {share:.0} % 比 {tape} 上任何一通都长；没有用这样的通话测过 N*。";
+                    own
                 ));
             } else if still > 0.05 {
-                doubts.push(format!(
-                    "{:.0} % of the calls of {} are longer than the longest that was played ({played} s).",
-                    100.0 * still,
-                    own.name
+                let (share, own) = (100.0 * still, own.label());
+                doubts.push(localized!(
+                    "{share:.0} % of the calls of {} are longer than the longest that was played ({played} s).",
+                    "{} 的通话中有 {share:.0} % 比播放过的最长一通（{played} 秒）还长。";
+                    own
                 ));
             }
         }
@@ -224,23 +228,14 @@ fn check(basis: &Basis) -> Result<(), SizingError> {
             });
         }
         if basis.hard_ceiling.is_some_and(|ceiling| ceiling < measured.n_star) {
-            return Err(SizingError::Inconsistent(format!(
-                "the hard ceiling ({}) is below N* ({}): no deployment keeps its limits above the load at which it breaks",
-                basis.hard_ceiling.unwrap_or_default(),
-                measured.n_star
-            )));
+            let ceiling = basis.hard_ceiling.unwrap_or_default();
+            return Err(SizingError::CeilingBelowNStar { ceiling, n_star: measured.n_star });
         }
         if measured.quality_cap == Some(0) {
-            return Err(SizingError::Nothing {
-                what: "words get worse at every load",
-                mend: "no line can be promised; see what TC-04 says",
-            });
+            return Err(SizingError::WordsAlwaysWorse);
         }
         if measured.lines(basis.safety) == 0 {
-            return Err(SizingError::Inconsistent(format!(
-                "{} x N* = {} leaves no whole line; give a larger safety factor",
-                basis.safety, measured.n_star
-            )));
+            return Err(SizingError::NoWholeLine { safety: basis.safety, n_star: measured.n_star });
         }
     }
     if let Some(calls) = basis.demand_per_h {
@@ -288,120 +283,183 @@ fn carry(basis: &Basis, measured: &Measured, calls: &Durations) -> Result<Carrie
 }
 
 /// What everything else follows from.
-fn known(basis: &Basis) -> String {
+fn known(basis: &Basis) -> LocalizedText {
     let n_star = |m: &Measured| {
-        let at_least = if m.firmness == Firmness::AtLeast { "at least " } else { "" };
-        format!("{at_least}{} on {}", m.n_star, m.played.name)
-    };
-    let long = basis.long.as_ref().map_or_else(String::new, |long| format!(" and {}", n_star(long)));
-    let cut = basis.topology.as_ref().map_or_else(String::new, |topology| format!(" ({topology})"));
-    format!("N* is {}{long}; instances: {}{cut}.", n_star(&basis.short), basis.instances)
-}
-
-fn sentences(basis: &Basis, carried: &Carried) -> Vec<String> {
-    let promise = match basis.promise {
-        Promise::Blocking(share) => format!("at most {} % of calls find no free line", tidy(100.0 * share)),
-        Promise::ServiceLevel { share, within_s } => {
-            format!("at least {} % of calls are taken within {} s", tidy(100.0 * share), tidy(within_s))
+        let (n, tape) = (m.n_star, &m.played.name);
+        match m.firmness {
+            Firmness::AtLeast => localized!("at least {n} on {tape}", "在 {tape} 上为至少 {n} 路"),
+            Firmness::Exact | Firmness::Unknown => localized!("{n} on {tape}", "在 {tape} 上为 {n} 路"),
         }
     };
-    let why = if carried.lines < whole(basis.safety * f64::from(carried.n_star)) {
-        "the most without an alarm of word errors".to_owned()
-    } else {
-        format!("{} x N* of {}, rounded down", tidy(basis.safety), carried.n_star)
+    let cut = basis.topology.as_ref().map_or_else(String::new, |topology| format!(" ({topology})"));
+    let (short, instances) = (n_star(&basis.short), basis.instances);
+    match basis.long.as_ref().map(n_star) {
+        Some(long) => localized!(
+            "N* is {} and {}; instances: {instances}{cut}.",
+            "N* {}，{}；实例：{instances}{cut}。";
+            short, long
+        ),
+        None => {
+            localized!("N* is {}; instances: {instances}{cut}.", "N* {}；实例：{instances}{cut}。"; short)
+        }
+    }
+}
+
+fn sentences(basis: &Basis, carried: &Carried) -> Vec<LocalizedText> {
+    let promise = match basis.promise {
+        Promise::Blocking(share) => localized!(
+            "at most {} % of calls find no free line",
+            "至多 {} % 的来电找不到空闲线路",
+            tidy(100.0 * share)
+        ),
+        Promise::ServiceLevel { share, within_s } => localized!(
+            "at least {} % of calls are taken within {} s",
+            "至少 {} % 的来电在 {} 秒内接通",
+            tidy(100.0 * share),
+            tidy(within_s)
+        ),
     };
-    let mut all = vec![format!(
-        "Calls of {}, {} s on average: {} lines ({why}) carry {} Erlang, which is {} calls an hour, and {promise}.",
-        carried.calls.name,
-        tidy(carried.calls.mean_s),
-        carried.lines,
-        tidy(carried.erlang),
-        carried.calls_per_h.floor(),
+    let why = if carried.lines < whole(basis.safety * f64::from(carried.n_star)) {
+        localized!("the most without an alarm of word errors", "没有错误率告警的最大路数")
+    } else {
+        let (safety, n_star) = (tidy(basis.safety), carried.n_star);
+        localized!("{safety} x N* of {n_star}, rounded down", "{safety} × N*（{n_star} 路），向下取整")
+    };
+    let (mean_s, lines, erlang) = (tidy(carried.calls.mean_s), carried.lines, tidy(carried.erlang));
+    let per_h = carried.calls_per_h.floor();
+    let mut all = vec![localized!(
+        "Calls of {}, {mean_s} s on average: {lines} lines ({}) carry {erlang} Erlang, which is {per_h} calls an hour, and {}.",
+        "{} 的通话（平均 {mean_s} 秒）：{lines} 条线路（{}）可承载 {erlang} Erl，即每小时 {per_h} 通，{}。";
+        carried.calls.label(), why, promise
     )];
     if let (Some(per_h), Some(erl), Some(needed), Some(enough)) =
         (basis.demand_per_h, carried.demand_erl, carried.lines_needed, carried.enough)
     {
-        all.push(format!(
-            "The demand of {} calls an hour is {} Erlang and needs {needed} lines: {}.",
-            tidy(per_h),
-            tidy(erl),
-            if enough { "there are enough" } else { "there are too few" }
+        let enough = match enough {
+            true => localized!("there are enough", "够用"),
+            false => localized!("there are too few", "不够"),
+        };
+        let (per_h, erl) = (tidy(per_h), tidy(erl));
+        all.push(localized!(
+            "The demand of {per_h} calls an hour is {erl} Erlang and needs {needed} lines: {}.",
+            "每小时 {per_h} 通的需求为 {erl} Erl，需要 {needed} 条线路：{}。";
+            enough
         ));
     }
     all
 }
 
-fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<String> {
-    let mut doubts = Vec::new();
-    for measured in [Some(&basis.short), basis.long.as_ref()].into_iter().flatten() {
-        let (n, tape) = (measured.n_star, &measured.played.name);
-        match measured.firmness {
-            Firmness::Exact => doubts.extend(measured.first_fail.map(|fail| {
-                format!(
-                    "On {tape}, {n} streams passed and {fail} failed; what lies between them was not tried."
-                )
-            })),
-            Firmness::AtLeast => doubts
-                .push(format!("N* = {n} on {tape} is a lower bound: nothing above it was shown to fail.")),
-            Firmness::Unknown => doubts.push(format!("How firm N* = {n} on {tape} is was not said.")),
-        }
-        let near = |tier: &&u32| **tier == n || Some(**tier) == measured.first_fail;
-        let tiers: Vec<String> = measured.by_estimate.iter().filter(near).map(ToString::to_string).collect();
-        if !tiers.is_empty() {
-            doubts.push(format!(
-                "On {tape}, the verdict at {} rests on an estimate alone: its interval straddles a limit.",
-                tiers.join(", ")
-            ));
-        }
-        if let Some(cap) = measured.quality_cap {
-            doubts.push(format!(
-                "On {tape}, words get worse above {cap} streams: do not use more lines than {cap}."
-            ));
-        }
-    }
-    match basis.hard_ceiling {
-        Some(ceiling) => doubts.push(format!(
-            "Beyond N* latency limits break; at {ceiling} streams (the hard ceiling) nothing keeps up at all. The {} lines stay {} below that.",
-            carried.first().map_or(0, |c| c.lines),
-            u64::from(ceiling).saturating_sub(carried.first().map_or(0, |c| c.lines))
-        )),
-        None => doubts.push("The hard ceiling is unknown: how far beyond N* the deployment still answers was not measured.".into()),
-    }
-    if basis.instances > 1 {
-        let worst = carried.iter().filter_map(|c| c.blocking_in_turn).fold(0.0, f64::max);
-        if basis.dealt_in_turn && worst > 0.0 {
-            doubts.push(format!(
-                "Connections are dealt out in turn. If each of the {} instances turned calls away at its own share of the lines, {} % would be blocked, for a full instance cannot use a free line of another.",
-                basis.instances, tidy(100.0 * worst)
-            ));
-        } else {
-            doubts.push(format!(
-                "All {} instances count as one group of lines: that holds where the balancer sends a call to the instance with room.",
-                basis.instances
-            ));
-        }
-    }
-    match basis.promise {
-        Promise::Blocking(_) => doubts.push("Erlang B supposes calls that arrive independently; it holds for any call lengths. A campaign that dials in bursts blocks more.".into()),
-        Promise::ServiceLevel { .. } => {
-            for c in carried.iter().filter(|c| (c.calls.cv - 1.0).abs() > 0.1) {
-                doubts.push(format!(
-                    "Erlang C supposes exponential call lengths (CV 1); those of {} have a CV of {}, so waits are about {} x as long as stated.",
-                    c.calls.name,
-                    tidy(c.calls.cv),
-                    tidy(f64::midpoint(1.0, c.calls.cv.powi(2)))
-                ));
-            }
-        }
-    }
+fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<LocalizedText> {
+    let measured = [Some(&basis.short), basis.long.as_ref()].into_iter().flatten();
+    let mut doubts: Vec<LocalizedText> = measured.flat_map(of_measured).collect();
+    doubts.push(of_ceiling(basis, carried));
+    doubts.extend(of_instances(basis, carried));
+    doubts.extend(of_promise(basis, carried));
     if basis.long.is_none() {
-        doubts.push("N* with long calls was not measured; it may be lower, for a call's memory grows with its length.".into());
+        doubts.push(localized!(
+            "N* with long calls was not measured; it may be lower, for a call's memory grows with its length.",
+            "没有测过长通话的 N*；它可能更低，因为一通电话占用的显存随时长增长。"
+        ));
     }
     if basis.simulated {
-        doubts
-            .push("N* was measured on the built-in engine: simulated, no promise about real servers.".into());
+        doubts.push(localized!(
+            "N* was measured on the built-in engine: simulated, no promise about real servers.",
+            "N* 是在内置引擎上测得的：属模拟数据，不代表真实服务器。"
+        ));
     }
     doubts
+}
+
+/// How firm one N* is.
+fn of_measured(measured: &Measured) -> Vec<LocalizedText> {
+    let (n, tape) = (measured.n_star, &measured.played.name);
+    let mut doubts = Vec::new();
+    match measured.firmness {
+        Firmness::Exact => doubts.extend(measured.first_fail.map(|fail| {
+            localized!(
+                "On {tape}, {n} streams passed and {fail} failed; what lies between them was not tried.",
+                "在 {tape} 上，{n} 路通过，{fail} 路未通过；两者之间没有测过。"
+            )
+        })),
+        Firmness::AtLeast => doubts.push(localized!(
+            "N* = {n} on {tape} is a lower bound: nothing above it was shown to fail.",
+            "{tape} 上的 N* = {n} 只是下界：没有证明更高的路数不行。"
+        )),
+        Firmness::Unknown => doubts.push(localized!(
+            "How firm N* = {n} on {tape} is was not said.",
+            "{tape} 上的 N* = {n} 有多可靠，没有说明。"
+        )),
+    }
+    let near = |tier: &&u32| **tier == n || Some(**tier) == measured.first_fail;
+    let tiers: Vec<String> = measured.by_estimate.iter().filter(near).map(ToString::to_string).collect();
+    if !tiers.is_empty() {
+        let tiers = tiers.join(", ");
+        doubts.push(localized!(
+            "On {tape}, the verdict at {tiers} rests on an estimate alone: its interval straddles a limit.",
+            "在 {tape} 上，{tiers} 路的判定仅凭点估计：区间跨过上限。"
+        ));
+    }
+    if let Some(cap) = measured.quality_cap {
+        doubts.push(localized!(
+            "On {tape}, words get worse above {cap} streams: do not use more lines than {cap}.",
+            "在 {tape} 上，超过 {cap} 路时识别变差：线路不要多于 {cap} 条。"
+        ));
+    }
+    doubts
+}
+
+fn of_ceiling(basis: &Basis, carried: &[Carried]) -> LocalizedText {
+    let Some(ceiling) = basis.hard_ceiling else {
+        return localized!(
+            "The hard ceiling is unknown: how far beyond N* the deployment still answers was not measured.",
+            "硬上限未知：没有测过超出 N* 多远时系统仍能作答。"
+        );
+    };
+    let lines = carried.first().map_or(0, |c| c.lines);
+    let below = u64::from(ceiling).saturating_sub(lines);
+    localized!(
+        "Beyond N* latency limits break; at {ceiling} streams (the hard ceiling) nothing keeps up at all. The {lines} lines stay {below} below that.",
+        "超过 N* 后延迟超限；到 {ceiling} 路（硬上限）时完全跟不上。{lines} 条线路比它低 {below}。"
+    )
+}
+
+fn of_instances(basis: &Basis, carried: &[Carried]) -> Option<LocalizedText> {
+    let instances = basis.instances;
+    if instances <= 1 {
+        return None;
+    }
+    let worst = carried.iter().filter_map(|c| c.blocking_in_turn).fold(0.0, f64::max);
+    Some(if basis.dealt_in_turn && worst > 0.0 {
+        let worst = tidy(100.0 * worst);
+        localized!(
+            "Connections are dealt out in turn. If each of the {instances} instances turned calls away at its own share of the lines, {worst} % would be blocked, for a full instance cannot use a free line of another.",
+            "连接按轮询分配。若 {instances} 个实例各自按自己那份线路拒接，将有 {worst} % 的来电被拒，因为满载的实例用不上别的实例的空闲线路。"
+        )
+    } else {
+        localized!(
+            "All {instances} instances count as one group of lines: that holds where the balancer sends a call to the instance with room.",
+            "{instances} 个实例按一组线路计算：前提是负载均衡把来电送到有空位的实例。"
+        )
+    })
+}
+
+fn of_promise(basis: &Basis, carried: &[Carried]) -> Vec<LocalizedText> {
+    if let Promise::Blocking(_) = basis.promise {
+        return vec![localized!(
+            "Erlang B supposes calls that arrive independently; it holds for any call lengths. A campaign that dials in bursts blocks more.",
+            "Erlang B 假设来电彼此独立，对任何时长分布都成立。成批外呼的活动会有更多来电被拒。"
+        )];
+    }
+    let uneven = carried.iter().filter(|c| (c.calls.cv - 1.0).abs() > 0.1);
+    let supposed = uneven.map(|c| {
+        let (cv, times) = (tidy(c.calls.cv), tidy(f64::midpoint(1.0, c.calls.cv.powi(2))));
+        localized!(
+            "Erlang C supposes exponential call lengths (CV 1); those of {} have a CV of {cv}, so waits are about {times} x as long as stated.",
+            "Erlang C 假设时长服从指数分布（变异系数 1）；{} 的变异系数为 {cv}，因此等待约为所述的 {times} 倍。";
+            c.calls.label()
+        )
+    });
+    supposed.collect()
 }
 
 /// Four significant digits without idle zeros.

@@ -1,6 +1,7 @@
 //! The worked example of the plan, and what a statement must not hide.
 #![allow(clippy::unwrap_used, clippy::float_cmp, reason = "the helpers are part of the tests")]
 
+use tapedeck_l10n::LocalizedText;
 use tapedeck_sizing::Durations;
 use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S};
 use tapedeck_sizing::statement::{Basis, Firmness, Measured, Promise, state};
@@ -25,6 +26,10 @@ fn basis(n_star: u32) -> Basis {
         demand_per_h: None,
         simulated: false,
     }
+}
+
+fn english(texts: &[LocalizedText]) -> String {
+    LocalizedText::join(texts, "\n", "\n").en
 }
 
 #[test]
@@ -57,7 +62,7 @@ fn long_calls_take_the_n_star_of_the_long_tape() {
     let without = state(&Basis { own: Some(own), ..basis(42) }).unwrap();
     assert_eq!(without.carried.last().unwrap().n_star, 42);
     assert!(
-        without.doubts.iter().any(|d| d.contains("20 % of the calls of our calls")),
+        without.doubts.iter().any(|d| d.en.contains("20 % of the calls of our calls")),
         "{:?}",
         without.doubts
     );
@@ -69,7 +74,7 @@ fn every_doubt_is_said() {
     uncertain.short.firmness = Firmness::AtLeast;
     uncertain.simulated = true;
     uncertain.dealt_in_turn = true;
-    let doubts = state(&uncertain).unwrap().doubts.join("\n");
+    let doubts = english(&state(&uncertain).unwrap().doubts);
     for word in [
         "lower bound",
         "hard ceiling is unknown",
@@ -82,10 +87,10 @@ fn every_doubt_is_said() {
     }
     let waiting = Basis { promise: Promise::ServiceLevel { share: 0.8, within_s: 20.0 }, ..basis(42) };
     let waiting = state(&waiting).unwrap();
-    assert!(waiting.doubts.iter().any(|d| d.contains("exponential")), "{:?}", waiting.doubts);
-    assert!(waiting.sentences[1].contains("80 % of calls are taken within 20 s"));
+    assert!(waiting.doubts.iter().any(|d| d.en.contains("exponential")), "{:?}", waiting.doubts);
+    assert!(waiting.sentences[1].en.contains("80 % of calls are taken within 20 s"));
     let ceiling = state(&Basis { hard_ceiling: Some(120), ..basis(42) }).unwrap();
-    assert!(ceiling.doubts.iter().any(|d| d.contains("91 below")), "{:?}", ceiling.doubts);
+    assert!(ceiling.doubts.iter().any(|d| d.en.contains("91 below")), "{:?}", ceiling.doubts);
 }
 
 #[test]
@@ -106,10 +111,10 @@ fn what_the_ladder_found_is_carried_over() {
     let played = || Durations::of_calls("Tape-A", &TAPE_A_S).unwrap();
     let short = Measured::found(&ladder, played()).unwrap();
     let said = state(&Basis { short, topology: Some("3x0.30".into()), ..basis(36) }).unwrap();
-    assert_eq!(said.sentences[0], "N* is 36 on Tape-A; instances: 3 (3x0.30).");
+    assert_eq!(said.sentences[0].en, "N* is 36 on Tape-A; instances: 3 (3x0.30).");
     assert_eq!(said.carried[0].lines, 24, "words get worse above 24");
-    assert!(said.sentences[1].contains("24 lines (the most without an alarm"), "{}", said.sentences[1]);
-    let doubts = said.doubts.join("\n");
+    assert!(said.sentences[1].en.contains("24 lines (the most without an alarm"), "{}", said.sentences[1].en);
+    let doubts = english(&said.doubts);
     for words in ["36 streams passed and 39 failed", "the verdict at 36, 39 rests", "worse above 24"] {
         assert!(doubts.contains(words), "{words}: {doubts}");
     }
@@ -120,9 +125,9 @@ fn what_the_ladder_found_is_carried_over() {
     let lower = Measured::found(&censored, played()).unwrap();
     assert_eq!(lower.firmness, Firmness::AtLeast);
     let said = state(&Basis { long: Some(lower.clone()), ..basis(36) }).unwrap();
-    assert_eq!(said.sentences[0], "N* is 36 on Tape-A and at least 36 on Tape-A; instances: 3.");
+    assert_eq!(said.sentences[0].en, "N* is 36 on Tape-A and at least 36 on Tape-A; instances: 3.");
     let said = state(&Basis { short: lower, ..basis(36) }).unwrap();
-    assert_eq!(said.sentences[0], "N* is at least 36 on Tape-A; instances: 3.");
+    assert_eq!(said.sentences[0].en, "N* is at least 36 on Tape-A; instances: 3.");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{LocalizedText, localized};
 
 use crate::limits::Limits;
 use crate::report::{Limit, TierReport, Verdict};
@@ -21,6 +22,20 @@ pub enum CapacityState {
     Censored,
     /// No tier proves anything that bounds N* from below.
     Undecided,
+}
+
+impl CapacityState {
+    /// N* as it is displayed in this state: `30`, `none`, `>= 30, unproven above`, `>= 90, censored` or `undecided`.
+    #[must_use]
+    pub fn n_star(self, n_star: Option<u32>) -> LocalizedText {
+        match (self, n_star) {
+            (Self::Exact, Some(n)) => n.into(),
+            (Self::AtLeastUnproven, Some(n)) => localized!(">= {n}, unproven above", ">= {n}，其上未证实"),
+            (Self::Censored, Some(n)) => localized!(">= {n}, censored", ">= {n}，未测到上限"),
+            (Self::None, _) => localized!("none", "无"),
+            _ => localized!("undecided", "无法判定"),
+        }
+    }
 }
 
 /// What a ladder says about a deployment.
@@ -54,13 +69,7 @@ impl Capacity {
     /// N* as it is displayed: `30`, `none`, `>= 30, unproven above`, `>= 90, censored` or `undecided`.
     #[must_use]
     pub fn display(&self) -> String {
-        match (self.state, self.n_star) {
-            (CapacityState::Exact, Some(n)) => n.to_string(),
-            (CapacityState::AtLeastUnproven, Some(n)) => format!(">= {n}, unproven above"),
-            (CapacityState::Censored, Some(n)) => format!(">= {n}, censored"),
-            (CapacityState::None, _) => "none".into(),
-            _ => "undecided".into(),
-        }
+        self.state.n_star(self.n_star).en
     }
 
     /// The word for the state, e.g. `exact`.

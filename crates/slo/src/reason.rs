@@ -383,7 +383,6 @@ fn interval(e: &Estimate, unit: &str) -> LocalizedText {
 }
 
 impl Localize for Reason {
-    #[expect(clippy::too_many_lines, reason = "one arm per reason, both languages side by side")]
     fn text(&self) -> LocalizedText {
         match self {
             Self::ClientNotJudged => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_l10n::LocalizedText;
+use tapedeck_l10n::{Localize, LocalizedText};
 use tapedeck_record::{CallFigure, Outcome};
 
 use crate::limits::TtftBasis;
@@ -202,6 +202,20 @@ impl Verdict {
     #[must_use]
     pub const fn undecided(self) -> bool {
         !matches!(self, Self::Pass | Self::Fail)
+    }
+}
+
+impl Localize for Verdict {
+    fn text(&self) -> LocalizedText {
+        let zh = match self {
+            Self::Pass => "通过",
+            Self::Fail => "未通过",
+            Self::Invalid => "无效",
+            Self::Unknown => "未知",
+            Self::Suspect => "可疑",
+            Self::Unstable => "不稳定",
+        };
+        LocalizedText { en: self.name().into(), zh: zh.into() }
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use tapedeck_l10n::LocalizedText;
 use tapedeck_record::ExitCode;
 use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S};
 use tapedeck_sizing::statement::{Basis, Measured, state};
@@ -130,11 +131,11 @@ pub(super) fn statement(sized: &Sized, args: &StatementArgs) -> Result<Answer, F
     let code = if said.enough == Some(false) { ExitCode::No } else { ExitCode::Ok };
     Ok(Answer::new(&json!({
         "run": run.as_ref().map(|run| &run.info.run_id), "basis": basis, "carried": said.carried,
-        "sentences": said.sentences, "doubts": said.doubts, "enough": said.enough,
+        "sentences": english(&said.sentences), "doubts": english(&said.doubts), "enough": said.enough,
     }))
-    .lines(said.sentences)
+    .lines(english(&said.sentences))
     .line("What is uncertain:")
-    .lines(said.doubts.into_iter().map(|doubt| format!("- {doubt}")))
+    .lines(english(&said.doubts).into_iter().map(|doubt| format!("- {doubt}")))
     .code(code))
 }
 
@@ -156,4 +157,8 @@ fn measured(capacity: &Capacity, manifest: &Manifest, path: &Path) -> Result<Mea
             capacity.display()
         ))
     })
+}
+
+fn english(texts: &[LocalizedText]) -> Vec<String> {
+    texts.iter().map(|text| text.en.clone()).collect()
 }

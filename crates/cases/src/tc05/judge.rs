@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tapedeck_answers::{Drift, Liveness, Memory, Soak};
-use tapedeck_l10n::Localize;
+use tapedeck_answers::{Drift, Liveness, Memory, Soak, SoakReason};
 use tapedeck_record::{CallRecord, GpuReading, Metric, Sample, SampleBody};
 use tapedeck_slo::{LeakRules, LeakVerdict, Limits, Period, TierReport, leak, periods};
 use tapedeck_stats::theil_sen;
@@ -154,41 +153,39 @@ fn liveness(tier: &TierReport, samples: &[&Sample]) -> Liveness {
 fn conclude(mut soak: Soak, silent_scrapes: u32, sample_s: f64) -> Soak {
     let (mut complaints, mut unknown) = (Vec::new(), Vec::new());
     if !soak.memory.iter().any(|m| m.what == "vram") {
-        unknown.push("no GPU memory could be read, so nothing is known of leaks".to_string());
+        unknown.push(SoakReason::NoMemory);
     }
     for memory in soak.memory.iter().filter(|m| m.what == "vram" || m.what == HOST_RSS) {
-        let sentence = format!("{} of {}: {}", memory.what, memory.of, memory.leak.text().en);
-        match memory.leak.verdict {
-            LeakVerdict::Leak => complaints.push(sentence),
-            LeakVerdict::Unknown => unknown.push(sentence),
+        let Memory { what, of, leak, .. } = memory.clone();
+        match leak.verdict {
+            LeakVerdict::Leak => complaints.push(SoakReason::Memory { what, of, leak }),
+            LeakVerdict::Unknown => unknown.push(SoakReason::Memory { what, of, leak }),
             LeakVerdict::NoLeak | LeakVerdict::Step => {}
         }
     }
     let drift = &soak.drift;
     match (drift.drifts, drift.rise_s) {
-        (Some(true), Some(rise_s)) => complaints.push(format!(
-            "first-text p95 rose by {rise_s:.2} s over the soak, more than {:.2} s",
-            drift.floor_s
-        )),
-        (None, _) => unknown.push("too few periods to tell whether first texts come later and later".into()),
+        (Some(true), Some(rise_s)) => {
+            complaints.push(SoakReason::Drift { rise_s, floor_s: drift.floor_s });
+        }
+        (None, _) => unknown.push(SoakReason::TooFewPeriods),
         _ => {}
     }
-    for (name, silence_s) in &soak.liveness.longest_silence_s {
-        if *silence_s > f64::from(silent_scrapes) * sample_s {
-            complaints.push(format!("{name} could not be read for {silence_s:.0} s"));
+    for (name, &seconds) in &soak.liveness.longest_silence_s {
+        if seconds > f64::from(silent_scrapes) * sample_s {
+            complaints.push(SoakReason::Silence { instance: name.clone(), seconds });
         }
     }
-    for (name, restarts) in soak.liveness.restarts.iter().filter(|(_, n)| **n > 0) {
-        complaints.push(format!("{name} restarted {restarts} time(s): its counters began anew"));
+    for (name, &times) in soak.liveness.restarts.iter().filter(|(_, n)| **n > 0) {
+        complaints.push(SoakReason::Restarted { instance: name.clone(), times });
     }
+    let tier = |verdict| SoakReason::Tier { verdict, reasons: soak.tier.reasons.clone() };
     match soak.tier.verdict {
         tapedeck_slo::Verdict::Pass => {}
         verdict if verdict.undecided() && verdict != tapedeck_slo::Verdict::Unstable => {
-            unknown.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons_text().en));
+            unknown.push(tier(verdict));
         }
-        verdict => {
-            complaints.push(format!("as a tier it is {}: {}", verdict.name(), soak.tier.reasons_text().en))
-        }
+        verdict => complaints.push(tier(verdict)),
     }
     soak.complaints = complaints;
     soak.unknown = unknown;

@@ -5,11 +5,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tapedeck_answers::{Fault, Incident, Timeline};
+use tapedeck_answers::{Fault, Incident, LeftOut, Timeline};
 use tapedeck_fleet::{Action, DrainRules, Instance, drain};
 use tapedeck_load::{Control, Played, Site};
 use tapedeck_record::{Case, Sample, StepId};
-use tapedeck_rundir::RunDir;
+use tapedeck_rundir::{EventDetail, RunDir};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::Bounds;
 use tokio::sync::{mpsc, watch};
@@ -309,7 +309,7 @@ async fn tell(
             dir,
             &scene.id.to_string(),
             "well_again",
-            Some(&format!("after {:.1} s", well_s - start_s)),
+            Some(EventDetail::WellAgain { after_s: well_s - start_s }),
         )?;
     }
     stay = pause(world, config.after_s).await;
@@ -331,7 +331,8 @@ async fn command(
     action: Action,
 ) -> Result<(), CaseError> {
     let done = act(world, dir, &scene.id.to_string(), scene.victim, action).await?;
-    done.map(|_| ()).map_err(|refusal| CaseError::Control { what: refusal.to_string() })
+    done.map(|_| ())
+        .map_err(|refusal| CaseError::Control { what: LeftOut::Refused { why: refusal.into_reason() } })
 }
 
 /// Waits; false where the user wants to stop.

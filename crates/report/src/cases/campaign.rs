@@ -1,10 +1,11 @@
 //! The books of a campaign: every part with its answer, on one table.
 
 use tapedeck_answers::{Decision, Part};
+use tapedeck_l10n::Localize;
 
 use super::cell;
 use crate::messages::{LocalizedText, MessageId, message};
-use crate::read::{Run, recorded};
+use crate::read::Run;
 use crate::section::{Section, Table};
 
 /// What the campaign answered, if the run is one.
@@ -14,7 +15,7 @@ pub(crate) fn campaign(run: &Run) -> Option<Section> {
     if answer.interrupted {
         lead.push(message!(MessageId::CampaignInterrupted));
     }
-    lead.extend(answer.stopped.as_ref().map(|why| message!(MessageId::CampaignStopped, recorded(why))));
+    lead.extend(answer.stopped.as_ref().map(|why| message!(MessageId::CampaignStopped, why.text())));
     let parts = answer.parts.iter().map(|part| {
         vec![
             title(part.part).said(),
@@ -25,16 +26,12 @@ pub(crate) fn campaign(run: &Run) -> Option<Section> {
                 // A part without a decision was left out; its sentence says why.
                 None => message!(MessageId::LeftOut),
             },
-            recorded(&part.sentence),
+            part.sentence.text(),
             cell(Some((part.seconds / 6.0).round() / 10.0)),
         ]
     });
     let reruns = answer.reruns.iter().map(|rerun| {
-        vec![
-            LocalizedText::same(rerun.run.display().to_string()),
-            recorded(&rerun.capacity),
-            recorded(&rerun.why),
-        ]
+        vec![LocalizedText::same(rerun.run.display().to_string()), rerun.capacity.text(), rerun.why.text()]
     });
     Some(Section {
         id: "campaign",

@@ -1,10 +1,11 @@
 //! Soak and faults: what time and injuries do.
 
 use tapedeck_answers::{Fault, FaultAnswer, Incident, Memory, SoakAnswer, Toll};
+use tapedeck_l10n::Localize;
 use tapedeck_record::{CallFigure, Case};
 use tapedeck_slo::{Figure, LeakVerdict, Period};
 
-use super::{cell, sentences, unknown, yes};
+use super::{cell, unknown, yes};
 use crate::messages::{Lang, LocalizedText, MessageId, message, number};
 use crate::plots;
 use crate::read::Run;
@@ -12,11 +13,12 @@ use crate::section::{Section, Table};
 
 pub(super) fn soak(run: &Run, answer: &SoakAnswer, lang: Lang) -> Section {
     let found = answer.soak.as_ref();
-    let mut lead: Vec<LocalizedText> = found.into_iter().flat_map(|s| sentences(&s.complaints)).collect();
+    let mut lead: Vec<LocalizedText> =
+        found.into_iter().flat_map(|s| &s.complaints).map(Localize::text).collect();
     if lead.is_empty() && found.is_some() {
         lead.push(message!(MessageId::NoComplaint));
     }
-    lead.extend(found.into_iter().flat_map(|s| sentences(&s.unknown)));
+    lead.extend(found.into_iter().flat_map(|s| &s.unknown).map(Localize::text));
     let mib = |v: Option<f64>| cell(v.map(|v| v / 1_048_576.0));
     let mut slopes = Vec::new();
     let memory: Vec<Vec<LocalizedText>> = found
@@ -141,11 +143,11 @@ pub(super) fn faults(run: &Run, answer: &FaultAnswer, lang: Lang) -> Section {
     let limit_s = fault
         .and_then(toml::Value::as_table)
         .and_then(|f| f.values().find_map(|v| v.get("lag_p95_s")).and_then(toml::Value::as_float));
-    let mut lead: Vec<LocalizedText> = sentences(&answer.complaints).collect();
+    let mut lead: Vec<LocalizedText> = answer.complaints.iter().map(Localize::text).collect();
     if lead.is_empty() {
         lead.push(message!(MessageId::NoComplaint));
     }
-    lead.extend(sentences(&answer.unknown));
+    lead.extend(answer.unknown.iter().map(Localize::text));
     let (mut rows, mut happened, mut plots) = (Vec::new(), Vec::new(), Vec::new());
     for (index, incident) in answer.incidents.iter().enumerate() {
         rows.push(vec![

@@ -1,18 +1,18 @@
 //! One stream, memory, words: cases that measure figures of their own.
 
 use tapedeck_answers::{
-    ErrorRate, Few, FootprintAnswer, QualityAnswer, Rise, SingleStreamAnswer, SingleStreamFigures,
+    ErrorRate, Few, FootprintAnswer, QualityAnswer, Rise, SingleStreamAnswer, SingleStreamFigures, TableRow,
 };
+use tapedeck_l10n::Localize;
 use tapedeck_record::CallFigure;
 
-use super::{cell, decision, percent, sentences, unknown, yes};
+use super::{cell, decision, percent, unknown, yes};
 use crate::messages::{LocalizedText, MessageId, fixed, message, number};
-use crate::read::recorded;
 use crate::section::{Section, Table};
 
 pub(super) fn baseline(answer: &SingleStreamAnswer) -> Section {
     let mut lead = decision(answer.decision);
-    lead.extend(sentences(&answer.reasons));
+    lead.extend(answer.reasons.iter().map(Localize::text));
     let floors = answer.floors.iter().map(|f| {
         let basis = f.basis.figure().spec().label();
         vec![basis, cell(Some(f.p95_s)), cell(Some(f.max_s)), f.n.into(), yes(Some(f.reachable))]
@@ -70,9 +70,22 @@ fn dash(value: Option<f64>) -> LocalizedText {
     value.map_or_else(|| "—".into(), |v| number(v).into())
 }
 
+/// The unit of a figure of the table.
+fn unit(row: &TableRow) -> LocalizedText {
+    let zh = match row.figure.as_str() {
+        "pool_tokens" => "token / 实例",
+        "pool_gb" | "overhead_gb" => "GB / 实例",
+        "stream_tokens" => "token，时间均值",
+        "stream_mb" => "MB，时间均值",
+        "idle_tokens" => "token / 实例，无通话时",
+        _ => return LocalizedText::same(&row.unit),
+    };
+    LocalizedText { en: row.unit.clone(), zh: zh.into() }
+}
+
 pub(super) fn memory(answer: &FootprintAnswer) -> Section {
     let mut lead = decision(answer.decision);
-    lead.extend(answer.no_gpu.as_deref().map(recorded));
+    lead.extend(answer.no_gpu.as_ref().map(Localize::text));
     let rows = answer.table.iter().map(|row| {
         vec![
             match row.figure.as_str() {
@@ -82,13 +95,13 @@ pub(super) fn memory(answer: &FootprintAnswer) -> Section {
                 "overhead_gb" => message!(MessageId::FigOverhead),
                 other => LocalizedText::same(other),
             },
-            recorded(&row.unit),
+            unit(row),
             dash(row.theory),
             dash(row.measured),
             dash(row.low),
             dash(row.high),
             row.n.map_or_else(unknown, LocalizedText::from),
-            recorded(&row.note),
+            row.note.text(),
         ]
     });
     let levels = answer.levels.iter().map(|level| {

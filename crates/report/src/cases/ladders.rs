@@ -8,7 +8,6 @@ use tapedeck_slo::{CapacityState, Estimate, Figure, StepFigure, TierReport};
 use super::{cell, decision, percent, unknown};
 use crate::answer::n_star;
 use crate::messages::{LocalizedText, MessageId, fixed, message};
-use crate::read::recorded;
 use crate::section::{Section, Table};
 
 pub(super) fn long_calls(answer: &LongCallsAnswer) -> Section {
@@ -81,7 +80,7 @@ pub(super) fn topologies(answer: &TopologyAnswer) -> Section {
         ]
     });
     Section {
-        lead: best.into_iter().chain([recorded(&answer.why)]).collect(),
+        lead: best.into_iter().chain([answer.why.text()]).collect(),
         tables: vec![Table {
             caption: Some(message!(MessageId::TopologyCaption)),
             head: vec![

@@ -6,7 +6,8 @@ use super::Writer;
 use crate::diagnose::{Diagnosis, diagnose, part_name};
 use crate::messages::{MessageId, fixed, message, number};
 use crate::plots::{self, Named};
-use crate::read::{Step, recorded};
+use crate::read::Step;
+use tapedeck_l10n::Localize;
 
 /// Seconds of a part of the wait, or a dash where nothing tells.
 fn show(seconds: Option<f64>) -> String {
@@ -163,7 +164,7 @@ impl Writer<'_> {
                     } }
                     tbody { @for e in all { tr {
                         td { code { (e.what) } } td { (number(e.at_s - origin_s)) } td { (number(e.at_s)) }
-                        td class="reason" { @if let Some(detail) = &e.detail { (self.s(&recorded(detail))) } }
+                        td class="reason" { @if let Some(detail) = &e.detail { (self.s(&detail.text())) } }
                     } } }
                 } }
             }
