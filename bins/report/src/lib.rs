@@ -17,6 +17,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tapedeck_config::Setting;
 use tapedeck_record::ExitCode;
 use tapedeck_report::compare::compare;
 use tapedeck_report::data::Tables;
@@ -141,7 +142,7 @@ pub struct ReportArgs {
     pub rescore: bool,
     /// With --rescore: a setting to change, e.g. slo.rtf_p95=0.6, slo.ttft_basis=wire, server.window_ms=5000
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "rescore")]
-    pub settings: Vec<String>,
+    pub settings: Vec<Setting>,
     /// With --rescore: the manifest that was played, where it is not where the config says
     #[arg(long = "tape", value_name = "MANIFEST", requires = "rescore")]
     pub tapes: Vec<PathBuf>,
@@ -370,18 +371,8 @@ fn report(args: &ReportArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     built_in(args)?;
     let given = args.run.as_deref().ok_or_else(|| Failure::Usage("give a run directory".into()))?;
     if args.rescore {
-        let settings = args
-            .settings
-            .iter()
-            .map(|pair| {
-                let (key, value) = pair.split_once('=').ok_or_else(|| {
-                    Failure::Usage(format!("`{pair}` is no KEY=VALUE, e.g. slo.rtf_p95=0.6"))
-                })?;
-                Ok((key.trim().to_string(), value.trim().to_string()))
-            })
-            .collect::<Result<Vec<_>, Failure>>()?;
         let folder = args.out.clone().unwrap_or_else(|| given.join("rescored"));
-        let changes = Changes { settings, tapes: args.tapes.clone() };
+        let changes = Changes { settings: args.settings.clone(), tapes: args.tapes.clone() };
         let rescored = rescore(&Run::read(given)?, &changes, &folder)?;
         if !args.quiet {
             print(out, &[format!("{} steps scored anew in {}", rescored.steps, folder.display())]);

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use clap::{Parser, ValueEnum};
 use tapedeck_answers::{CampaignAnswer, Part};
+use tapedeck_cases::Role;
 use tapedeck_cases::campaign::plan::Length;
-use tapedeck_cases::campaign::{self, Plan, Policies, Policy};
+use tapedeck_cases::campaign::{self, Plan, Policies};
 use tapedeck_cases::reel::load;
-use tapedeck_cases::{Config, Role};
+use tapedeck_config::{Config, Policy};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
@@ -74,7 +75,6 @@ impl Cli {
         for name in &self.skip {
             config.campaign.skip.extend(Part::ALL.into_iter().find(|p| p.name() == name));
         }
-        config.check()?;
         Ok(config)
     }
 
@@ -111,6 +111,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 }
 
 fn dry_run(cli: &Cli, config: &Config, needs: &[Role]) -> Result<ExitCode, Failure> {
+    config.check()?;
     let tapes = load(config, needs)?;
     let lengths: BTreeMap<Role, Length> = tapes
         .iter()

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use tapedeck_answers::NStar;
-use tapedeck_cases::{CaseError, Config, ConfigError, Observer, Progress, Role, World};
+use tapedeck_cases::{CaseError, Observer, Progress, Role, World};
+use tapedeck_config::{Config, ConfigError, Setting};
 use tapedeck_record::{ExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};
 use tapedeck_slo::demand::{Demand, told};
@@ -29,6 +30,9 @@ pub struct Common {
     /// Config file (TOML); see docs/config.md
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Set a key of the config, e.g. slo.rtf_p95=0.6; may be given several times; see docs/config.md
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<Setting>,
     /// Folder under which the run makes its own [default: results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -110,7 +114,7 @@ impl Common {
     /// The config that the flags name, with single keys overridden.
     ///
     /// # Errors
-    /// A config that cannot be read, or none where one is needed.
+    /// A config that cannot be read, none where one is needed, a setting that does not fit.
     pub fn config(&self) -> Result<Config, Failure> {
         let mut config = match &self.config {
             Some(path) => Config::read(path)?,
@@ -122,6 +126,9 @@ impl Common {
                 ));
             }
         };
+        for Setting { key, value } in &self.settings {
+            config.set(key, value)?;
+        }
         if let Some(out) = &self.out {
             config.run.out.clone_from(out);
         }
@@ -149,6 +156,7 @@ impl Common {
         needs: &[Role],
         script: impl AsyncFnOnce(&mut World, &mut RunDir, &Console) -> Result<A, CaseError>,
     ) -> Result<(A, Console), Failure> {
+        config.check()?;
         let interrupt = signals::interrupt()?;
         if self.rehearse && self.listen.is_some() {
             return Err(Failure::Usage(

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use serde_json::json;
-use tapedeck_cases::doctor::{Check, STARTER, State, annotated_config, examine};
-use tapedeck_cases::{Config, Seams};
+use tapedeck_cases::Seams;
+use tapedeck_cases::doctor::{Check, State, examine};
+use tapedeck_config::{Config, STARTER, annotated_config};
 use tapedeck_record::ExitCode;
 use tokio::sync::watch;
 

@@ -7,7 +7,8 @@ use clap::{Parser, ValueEnum};
 use jiff::{Timestamp, civil::DateTime};
 use tapedeck_answers::{ArrivalRate, ArrivalsAnswer, Compared, Measured};
 use tapedeck_cases::arrivals::{self, Asked};
-use tapedeck_cases::{Config, Observer, Progress, Role};
+use tapedeck_cases::{Observer, Progress, Role};
+use tapedeck_config::Config;
 use tapedeck_load::arrivals::{Law, Lengths, Lines};
 use tapedeck_record::ExitCode;
 use tapedeck_tape::Table;
@@ -126,7 +127,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         (true, Lines::Server, Some(lines)) => Some(give_lines(&mut config, lines)),
         _ => None,
     };
-    config.check()?;
     let needs: &[Role] = if asked.role == Role::Pool { &[Role::Pool] } else { &[] };
     let (answer, console) =
         cli.common.carry_out(config, "arrivals", needs, async |world, dir, console| {

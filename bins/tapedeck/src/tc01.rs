@@ -30,7 +30,6 @@ pub struct Cli {
 /// [`Failure`], with its exit code.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let config = cli.common.config()?;
-    config.check()?;
     let (answer, console) = cli.common.carry_out(config, "tc01", &[], async |world, dir, console| {
         console.head(&world.config.slo);
         tc01::run(world, dir, console).await

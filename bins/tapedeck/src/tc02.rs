@@ -41,7 +41,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     if let Some(steady_s) = cli.steady_s {
         config.footprint.steady_s = steady_s;
     }
-    config.check()?;
     let (answer, console) = cli.common.carry_out(config, "tc02", &[], async |world, dir, console| {
         console.head(&world.config.slo);
         tc02::run(world, dir, console).await

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use tapedeck_answers::{LadderAnswer, Repeats};
-use tapedeck_cases::config::{LadderContent, Pace};
+use tapedeck_cases::Role;
 use tapedeck_cases::tc03::run as climb;
-use tapedeck_cases::{Config, Role};
+use tapedeck_config::{Config, LadderContent, Pace};
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
@@ -87,7 +87,6 @@ impl Cli {
         if let Some(pool) = &self.pool {
             config.tape.pool.clone_from(pool);
         }
-        config.check()?;
         Ok(config)
     }
 }

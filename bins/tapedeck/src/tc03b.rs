@@ -34,7 +34,6 @@ pub struct Cli {
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let n_star = cli.n_star.given(&cli.common, "tc03b")?;
     let config = cli.common.config()?;
-    config.check()?;
     let (answer, console) =
         cli.common.carry_out(config, "tc03b", &[Role::B], async |world, dir, console| {
             console.head(&world.config.slo);

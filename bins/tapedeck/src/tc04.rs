@@ -35,7 +35,6 @@ pub struct Cli {
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let n_star = cli.n_star.given(&cli.common, "tc04")?;
     let config = cli.common.config()?;
-    config.check()?;
     let (answer, console) =
         cli.common.carry_out(config, "tc04", &[Role::Labelled], async |world, dir, console| {
             console.head(&world.config.slo);

@@ -43,7 +43,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     if let Some(hours) = cli.hours {
         config.soak.hours = hours;
     }
-    config.check()?;
     let needs = tc05::needs(&config);
     let (answer, console) = cli.common.carry_out(config, "tc05", &needs, async |world, dir, console| {
         console.head(&world.config.slo);

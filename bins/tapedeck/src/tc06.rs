@@ -70,7 +70,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     if let Some(shares) = &cli.shares {
         config.fault.shares.clone_from(shares);
     }
-    config.check()?;
     let (answer, console) = cli.common.carry_out(config, "tc06", &[], async |world, dir, console| {
         tc06::run(world, dir, n_star, cli.fault.into(), console).await
     })?;

@@ -33,7 +33,6 @@ pub struct Cli {
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let n_star = cli.n_star.given(&cli.common, "tc07")?;
     let config = cli.common.config()?;
-    config.check()?;
     let (answer, console) = cli.common.carry_out(config, "tc07", &[], async |world, dir, console| {
         console.head(&world.config.slo);
         tc07::run(world, dir, n_star, console).await

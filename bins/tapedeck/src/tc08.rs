@@ -39,7 +39,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         ));
     }
     let config = cli.common.config()?;
-    config.check()?;
     let (answer, console) = cli.common.carry_out(config, "tc08", &[], async |world, dir, console| {
         console.head(&world.config.slo);
         tc08::run(world, dir, console, cli.streams).await

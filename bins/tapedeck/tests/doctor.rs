@@ -99,7 +99,7 @@ fn init_writes_once_and_what_it_writes_can_be_examined() {
     let (text, code) = doctor(&["--init", name]);
     assert_eq!(code, Ok(ExitCode::Ok));
     assert!(text.contains("tape-doctor --config"), "{text}");
-    tapedeck_cases::Config::read(&path).unwrap().check().unwrap();
+    tapedeck_config::Config::read(&path).unwrap().check().unwrap();
     let (_, again) = doctor(&["--init", name]);
     assert!(again.unwrap_err().contains("move the file away"));
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tapedeck_answers::{ArrivalRate, ArrivalsAnswer};
+use tapedeck_config::ConfigError;
 use tapedeck_fleet::{DrainRules, drain};
 use tapedeck_load::arrivals::{
     Arrived, Caller, Fate, Law, Lengths, Lines, Offer, TimetableError, arrive, timetable,
@@ -28,7 +29,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::earlier;
 use crate::environment;
-use crate::error::{CaseError, ConfigError};
+use crate::error::CaseError;
 use crate::point::{Point, cool_down, facts, note, plan, preflight, sampler};
 use crate::progress::{Observer, Phase, Progress};
 use crate::pulse::Pulse;
@@ -137,7 +138,7 @@ fn rate_of(law: &Law) -> String {
 }
 
 fn cannot(error: TimetableError) -> CaseError {
-    ConfigError::Value { key: "arrivals".into(), why: error.to_string() }.into()
+    ConfigError::value("arrivals", error.to_string()).into()
 }
 
 /// One call, long enough to cut exponential lengths from: the tape's calls one after the other, again and again.
@@ -147,7 +148,7 @@ fn long_call(world: &World, role: Role, mean: Duration) -> Result<(Arc<Deck>, Ve
     /// 4 hours of audio take 460 MB.
     const LONGEST: Duration = Duration::from_secs(4 * 3600);
     let length = mean.saturating_mul(MEANS);
-    let refuse = |why: String| CaseError::from(ConfigError::Value { key: "arrivals".into(), why });
+    let refuse = |why: String| CaseError::from(ConfigError::value("arrivals", why));
     if mean.is_zero() || length > LONGEST {
         return Err(refuse(format!(
             "calls of {mean:?} on average: give more than 0 and at most {:?}",

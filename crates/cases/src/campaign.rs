@@ -5,11 +5,11 @@
 
 pub mod plan;
 
-use serde::{Deserialize, Serialize};
 use tapedeck_answers::{
     AnswerFile, CampaignAnswer, CampaignStop, Decision, Fault, LeftOut, NStar, NStarBound, Part, PartAnswer,
     PartDone, Rerun, RerunReason, TopologyAnswer,
 };
+use tapedeck_config::{CampaignConfig, Config, Policy};
 use tapedeck_record::{ExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Capacity;
@@ -19,34 +19,9 @@ use crate::error::CaseError;
 use crate::progress::{Observer, Progress};
 use crate::reel::Role;
 use crate::world::World;
-use crate::{Config, earlier, tc01, tc02, tc03, tc03b, tc04, tc05, tc06, tc07, tc08};
+use crate::{earlier, tc01, tc02, tc03, tc03b, tc04, tc05, tc06, tc07, tc08};
 
 pub use plan::{Estimate, Plan};
-
-/// What to do where a result puts earlier ones in doubt.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Policy {
-    /// Stop, and tell how to go on either way.
-    #[default]
-    Ask,
-    /// Climb the ladder anew, in a run of its own beside this one, and go on with what it finds.
-    Rerun,
-    /// Note it and go on.
-    Accept,
-}
-
-/// `[campaign]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CampaignConfig {
-    /// Where TC-08 finds drift: draining between tiers was not enough, so a new ladder restarts before each tier.
-    pub on_drift: Policy,
-    /// Where TC-07 finds a better topology: a new ladder is climbed there.
-    pub on_better: Policy,
-    /// Parts that are left out.
-    pub skip: Vec<Part>,
-}
 
 /// What to do in doubt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,50 +8,51 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use tapedeck_config::{BALANCER, Commands, Config, InstanceConfig};
 use tapedeck_fleet::{
-    Action, Commands, Control, ControlError, Instance, Output, ShellControl, WaitRules, crash_cause,
-    wait_healthy,
+    Action, Control, ControlError, Instance, Output, ShellControl, WaitRules, crash_cause, wait_healthy,
 };
 use tapedeck_record::{ControlRefusal, CrashCause};
 use tapedeck_rundir::{EventDetail, RunDir};
 
-use crate::config::{Config, InstanceConfig};
 use crate::error::CaseError;
 use crate::point::note;
 use crate::progress::{Observer, Progress};
 use crate::world::World;
-
-/// The balancer's name where instances have theirs.
-pub const BALANCER: &str = "balancer";
-
-/// `[balancer]`: commands for what stands in front of the instances.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BalancerConfig {
-    /// What can be done to it; `stop` and `start` are a restart.
-    pub commands: Commands,
-}
 
 /// The real hands: every command of the config, run in a shell.
 #[must_use]
 pub fn shell(config: &Config) -> Arc<dyn Control> {
     let mut commands = BTreeMap::new();
     if config.balancer.commands != Commands::default() {
-        commands.insert(BALANCER.to_owned(), config.balancer.commands.clone());
+        commands.insert(BALANCER.to_owned(), by_action(&config.balancer.commands));
     }
-    let managed = |instances: &[InstanceConfig]| -> Vec<(String, Commands)> {
+    let managed = |instances: &[InstanceConfig]| -> Vec<(String, BTreeMap<Action, String>)> {
         let ours = instances.iter().filter(|i| i.managed);
-        ours.map(|i| (i.name.clone(), i.commands.clone())).collect()
+        ours.map(|i| (i.name.clone(), by_action(&i.commands))).collect()
     };
     commands.extend(managed(&config.instances));
     for topology in &config.topologies {
         commands.extend(managed(&topology.instances));
         if topology.balancer != Commands::default() {
-            commands.insert(topology.balancer_name(), topology.balancer.clone());
+            commands.insert(topology.balancer_name(), by_action(&topology.balancer));
         }
     }
     Arc::new(ShellControl { commands, timeout: None })
+}
+
+/// Commands of the config by what they do.
+fn by_action(commands: &Commands) -> BTreeMap<Action, String> {
+    let Commands { start, stop, kill, freeze, thaw, log } = commands.clone();
+    let all = [
+        (Action::Start, start),
+        (Action::Stop, stop),
+        (Action::Kill, kill),
+        (Action::Freeze, freeze),
+        (Action::Thaw, thaw),
+        (Action::Log, log),
+    ];
+    all.into_iter().filter_map(|(action, command)| Some((action, command?))).collect()
 }
 
 /// Why something could not be done to the instances.

@@ -19,24 +19,11 @@ mod tapes;
 use std::fmt;
 
 use serde::Serialize;
+use tapedeck_config::{Config, ConfigError, key};
 use tapedeck_fleet::Instance;
 use tapedeck_load::Site;
-use tapedeck_transport::Secret;
 
-use crate::config::Config;
-use crate::error::ConfigError;
-use crate::world::{Seams, endpoint, seconds};
-
-/// A config to begin with: what has to be filled in, with comments.
-pub const STARTER: &str = include_str!("doctor/starter.toml");
-
-/// Every key of the config with its default and unit: the very block that `docs/config.md` shows.
-#[must_use]
-pub fn annotated_config() -> &'static str {
-    let page = include_str!("../../../docs/config.md");
-    let block = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```"));
-    block.map_or("", |(block, _)| block)
-}
+use crate::world::{Seams, bearer, endpoint, instance, seconds};
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -136,14 +123,8 @@ pub async fn examine(
     mut tell: impl FnMut(Check),
 ) -> Result<(), ConfigError> {
     config.check()?;
-    let bearer = match &config.server.token_env {
-        Some(name) => Some(
-            Secret::from_env(name)
-                .map_err(|e| ConfigError::Value { key: "server.token_env".into(), why: e.to_string() })?,
-        ),
-        None => None,
-    };
-    let instances = config.instances.iter().map(|i| i.to_instance(bearer.as_ref()));
+    let bearer = bearer(config)?;
+    let instances = config.instances.iter().map(|i| instance(i, bearer.as_ref()));
     let patient = Patient {
         config,
         seams,
@@ -151,7 +132,7 @@ pub async fn examine(
         instances: instances.collect::<Result<_, _>>()?,
         site: Site {
             connector: seams.connector.clone(),
-            endpoint: endpoint("server.url", &config.server.url)?,
+            endpoint: endpoint(key!(server.url), &config.server.url)?,
             dialect: config.dialect()?,
             bearer,
         },
@@ -170,32 +151,6 @@ pub(crate) fn patience(config: &Config) -> std::time::Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_printed_is_the_default_config() {
-        let config = Config::parse(annotated_config(), "annotated".as_ref()).unwrap();
-        assert_eq!(config, Config::default());
-    }
-
-    #[test]
-    fn the_starter_works_and_so_does_every_line_that_it_comments_out() {
-        let config = Config::parse(STARTER, "starter.toml".as_ref()).unwrap();
-        config.check().unwrap();
-        assert_eq!(config.instances.len(), 1);
-        let all: String = STARTER
-            .lines()
-            .map(|line| {
-                let bare = line.strip_prefix("# ").unwrap_or(line);
-                let key = bare.split(' ').next().unwrap_or("");
-                let is_key = key.starts_with('[') || bare[key.len()..].starts_with(" = ");
-                format!("{}\n", if is_key { bare } else { line })
-            })
-            .collect();
-        let config = Config::parse(&all, "starter.toml".as_ref()).unwrap();
-        config.check().unwrap();
-        assert!(config.gpu.nvml && config.server.window_ms.is_some());
-        assert!(config.instances[0].commands.log.is_some() && !config.environment.commands.is_empty());
-    }
 
     #[test]
     fn a_line_is_state_name_finding_and_mend() {

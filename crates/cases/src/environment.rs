@@ -7,36 +7,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_config::{ConfigError, key};
 use tapedeck_fleet::{Action, pool_from};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::TierReport;
 use tapedeck_transport::{Connector, Endpoint, GetLimits, Secret, http_get};
 
-use crate::error::{CaseError, ConfigError};
+use crate::error::CaseError;
 use crate::world::{World, seconds};
 
 /// Where it is kept in a run.
 const FILE: &str = "environment.toml";
-
-/// `[environment]`: what no server tells and the record of the environment should hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct EnvironmentConfig {
-    /// What stands in front of the instances, in words: kind, and how it deals out connections.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_balancer: Option<String>,
-    /// Limit of one command, seconds.
-    pub timeout_s: f64,
-    /// Commands by name, run through `sh -c` when a case begins; what they print is written down.
-    pub commands: BTreeMap<String, String>,
-}
-
-impl Default for EnvironmentConfig {
-    fn default() -> Self {
-        Self { load_balancer: None, timeout_s: 10.0, commands: BTreeMap::new() }
-    }
-}
 
 /// The environment of a run. What could not be found out is left out.
 #[derive(Debug, Serialize)]
@@ -288,7 +270,7 @@ fn write(dir: &RunDir, what: &impl Serialize) -> Result<(), CaseError> {
 }
 
 fn refused(error: toml::ser::Error) -> ConfigError {
-    ConfigError::Value { key: "environment".into(), why: error.to_string() }
+    ConfigError::value(key!(environment), error.to_string())
 }
 
 /// Every GPU that the sources tell of, and why a source told nothing.

@@ -1,68 +1,15 @@
 //! What can go wrong before or during a case, and the exit code it means.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tapedeck_answers::LeftOut;
+use tapedeck_config::ConfigError;
 use tapedeck_l10n::Localize;
 use tapedeck_load::DeckError;
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::RunDirError;
 use tapedeck_tape::TapeError;
 use thiserror::Error;
-
-/// The config file cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// It cannot be read.
-    #[error("cannot read {}: {source}; give a config's path, `tape-doctor --init FILE` writes one", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's words.
-        source: std::io::Error,
-    },
-    /// It is not TOML, or holds a key that is not known.
-    #[error("{}:{line}:{column}: {message}{hint}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is wrong.
-        message: String,
-        /// The nearest known key, as a question; may be empty.
-        hint: String,
-    },
-    /// A value that cannot work.
-    #[error("config key {key}: {why}")]
-    Value {
-        /// The key, dotted.
-        key: String,
-        /// What is wrong and what to write instead.
-        why: String,
-    },
-}
-
-impl ConfigError {
-    pub(crate) fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> Self {
-        let start = error.span().map_or(0, |span| span.start).min(text.len());
-        let before = text.get(..start).unwrap_or("");
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
-        // What a number is called inside says nothing to who writes a config.
-        let message = error.message().trim().replace('\n', " ");
-        let message = message
-            .replace("expected f64", "expected a number (its unit is the end of the key)")
-            .replace("expected u32", "expected a whole number (its unit is the end of the key)")
-            .replace("expected u64", "expected a whole number (its unit is the end of the key)")
-            .replace("expected usize", "expected a whole number");
-        let hint = nearest(&message).map(|key| format!(": did you mean `{key}`?")).unwrap_or_default();
-        Self::Syntax { path: path.to_path_buf(), line, column, message, hint }
-    }
-}
 
 /// A case that could not be carried out.
 #[derive(Debug, Error)]
@@ -146,23 +93,4 @@ impl CaseError {
             }
         }
     }
-}
-
-/// Finds, in serde's "unknown field `a`, expected one of `b`, `c`", the expected name nearest to the unknown.
-fn nearest(message: &str) -> Option<String> {
-    if !message.contains("unknown field") && !message.contains("unknown variant") {
-        return None;
-    }
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let unknown = quoted.next()?;
-    nearest_of(unknown, quoted)
-}
-
-/// The name that is nearest to an unknown one, if any is near.
-pub(crate) fn nearest_of<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    known
-        .map(|known| (strsim::damerau_levenshtein(unknown, known), known))
-        .min()
-        .filter(|(distance, known)| *distance <= known.len().max(unknown.len()) / 2)
-        .map(|(_, known)| known.to_string())
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
+use tapedeck_config::LoadConfig;
 use tapedeck_fleet::{Drain, DrainRules, Health, WaitRules, drain, health, wait_healthy};
 use tapedeck_load::{Cast, Control, Plan, Played, Summary as LoadSummary, Timeouts};
 use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler};
@@ -20,7 +21,6 @@ use tapedeck_transport::GetLimits;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use crate::config::LoadConfig;
 use crate::content::Content;
 use crate::control::{post_mortem, recover};
 use crate::environment;

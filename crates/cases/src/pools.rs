@@ -1,6 +1,7 @@
 //! KV pools: how large they are, and what a tape will take of them.
 
 use tapedeck_answers::{FootprintAnswer, InstancePool, Occupation};
+use tapedeck_config::{ConfigError, key};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
 use tapedeck_sizing::{SizingError, kv};
@@ -8,7 +9,7 @@ use tapedeck_transport::GetLimits;
 
 use crate::earlier;
 use crate::environment;
-use crate::error::{CaseError, ConfigError};
+use crate::error::CaseError;
 use crate::reel::Role;
 use crate::world::World;
 
@@ -79,7 +80,7 @@ fn stream_tokens(world: &World, role: Role) -> Result<f64, CaseError> {
 }
 
 pub(crate) fn of_sizing(error: SizingError) -> CaseError {
-    ConfigError::Value { key: "sizing".into(), why: error.to_string() }.into()
+    ConfigError::value(key!(sizing), error.to_string()).into()
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_config::{Config, ConfigError, LoadConfig, TapeConfig, key};
 use tapedeck_load::Deck;
 use tapedeck_protocol::Dialect;
 use tapedeck_tape::{FreezeOptions, Pool, Quota, ScanOptions, Spec, Tape, freeze, nominal_bucket, scan};
 
-use crate::config::{Config, LoadConfig, TapeConfig};
-use crate::error::{CaseError, ConfigError};
+use crate::error::CaseError;
 
 /// What a tape is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -97,9 +97,9 @@ fn survivable(tape: &Tape, dialect: &dyn Dialect, load: &LoadConfig) -> Result<(
     let over = |ms: u64| Duration::from_millis(ms) > longest;
     match tape.calls.iter().find(|call| over(u64::from(call.meta.duration_ms) + tail_ms)) {
         None => Ok(()),
-        Some(call) => Err(ConfigError::Value {
-            key: "server.options".into(),
-            why: format!(
+        Some(call) => Err(ConfigError::value(
+            key!(server.options),
+            format!(
                 "call {} of {} lasts {} ms{}, but a session of {} longer than {} s may kill the engine for all; \
                  raise the server's limit and the option that tells it, or play shorter calls",
                 call.meta.id,
@@ -109,7 +109,7 @@ fn survivable(tape: &Tape, dialect: &dyn Dialect, load: &LoadConfig) -> Result<(
                 dialect.name(),
                 longest.as_secs(),
             ),
-        }),
+        )),
     }
 }
 
@@ -152,9 +152,8 @@ const BUCKETS_S: [u32; 9] = [5, 15, 30, 60, 180, 300, 600, 1800, 3600];
 /// Every usable recording of a folder as one tape, silent ones included.
 fn whole_pool(folder: &Path, channel: Option<&str>) -> Result<Tape, CaseError> {
     let channel = match channel {
-        Some(name) => Some(tapedeck_audio::Channel::from_name(name).ok_or_else(|| ConfigError::Value {
-            key: "pool.channel".into(),
-            why: format!("`{name}`: give left, right or mix"),
+        Some(name) => Some(tapedeck_audio::Channel::from_name(name).ok_or_else(|| {
+            ConfigError::value(key!(pool.channel), format!("`{name}`: give left, right or mix"))
         })?),
         None => None,
     };
@@ -170,11 +169,8 @@ fn whole_pool(folder: &Path, channel: Option<&str>) -> Result<Tape, CaseError> {
         }
     }
     if calls.is_empty() {
-        return Err(ConfigError::Value {
-            key: "pool.folder".into(),
-            why: format!("no recording under {} can be used; `tapectl scan` tells why", folder.display()),
-        }
-        .into());
+        let why = format!("no recording under {} can be used; `tapectl scan` tells why", folder.display());
+        return Err(ConfigError::value(key!(pool.folder), why).into());
     }
     let quotas = calls.into_iter().map(|(bucket_s, calls)| Quota { bucket_s, calls }).collect();
     let options = FreezeOptions {

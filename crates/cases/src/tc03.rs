@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tapedeck_answers::{Ceiling, LadderAnswer, LeftOut, Repeats, files};
+use tapedeck_config::{Config, LadderContent, Pace};
 use tapedeck_record::{CallRecord, Case, ContentKind, OutcomeClass, PaceKind, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{
@@ -10,7 +11,6 @@ use tapedeck_slo::{
 };
 use tapedeck_stats::percentile;
 
-use crate::config::{Config, LadderContent, Pace};
 use crate::content::Content;
 use crate::control::restart;
 use crate::earlier;

@@ -3,13 +3,14 @@
 mod rise;
 
 use tapedeck_answers::{Decision, NStar, QualityAnswer, QualityPoint, Rates, RiseFinding};
+use tapedeck_config::{ConfigError, key};
 use tapedeck_record::{CallRecord, Case, Outcome, Schema, StepId, WordCounts};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{TierReport, Verdict};
 use tapedeck_wer::Resampling;
 
 use crate::content::Content;
-use crate::error::{CaseError, ConfigError};
+use crate::error::CaseError;
 use crate::point::Point;
 use crate::progress::Observer;
 use crate::reel::Role;
@@ -34,7 +35,7 @@ pub async fn run(
     let labelled = world.reel(Role::Labelled)?;
     if !labelled.tape.calls.iter().any(|c| c.reference.is_some()) {
         let why = "no call has a reference: put a transcripts.tsv with their words beside the recordings";
-        return Err(ConfigError::Value { key: "labelled.pool".into(), why: why.into() }.into());
+        return Err(ConfigError::value(key!(labelled.pool), why).into());
     }
     environment::record(world, dir).await?;
     let config = &world.config;

@@ -3,11 +3,10 @@
 
 pub mod judge;
 
-use serde::{Deserialize, Serialize};
 use tapedeck_answers::{LongCallsAnswer, NStar, SoakAnswer, SoakContent, SoakRestart};
+use tapedeck_config::Config;
 use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::LeakRules;
 
 use crate::content::Content;
 use crate::control::restart;
@@ -20,31 +19,9 @@ use crate::reel::Role;
 use crate::steps::Steps;
 use crate::world::{World, seconds};
 
-/// `[soak]`: TC-05.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SoakConfig {
-    /// Streams / N*.
-    pub share: f64,
-    /// How long the counted calls last, hours.
-    pub hours: f64,
-    /// Length of a period over which errors and latencies are told, seconds.
-    pub period_s: f64,
-    /// Restart the instances first, where that is possible, so that every soak begins alike.
-    pub restart: bool,
-    /// What counts as a leak.
-    pub leak: LeakRules,
-}
-
-impl Default for SoakConfig {
-    fn default() -> Self {
-        Self { share: 0.8, hours: 4.0, period_s: 900.0, restart: true, leak: LeakRules::default() }
-    }
-}
-
 /// Tapes that a soak needs beside Tape-A, as far as the config names them.
 #[must_use]
-pub fn needs(config: &crate::Config) -> Vec<Role> {
+pub fn needs(config: &Config) -> Vec<Role> {
     let pool = (!config.pool.folder.as_os_str().is_empty()).then_some(Role::Pool);
     let long = (!config.tape_b.manifest.as_os_str().is_empty()).then_some(Role::B);
     pool.into_iter().chain(long).collect()

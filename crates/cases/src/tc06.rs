@@ -4,14 +4,12 @@
 mod drive;
 pub mod judge;
 
-use serde::{Deserialize, Serialize};
 use tapedeck_answers::{Fault, FaultAnswer, FaultReason, LeftOut, NStar};
+use tapedeck_config::BALANCER;
 use tapedeck_fleet::Action;
 use tapedeck_record::{Case, ControlRefusal, Schema, StepId};
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::RecoveryRules;
 
-use crate::control::BALANCER;
 use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
@@ -25,45 +23,6 @@ const fn actions(fault: Fault) -> (Action, Action) {
         Fault::Kill => (Action::Kill, Action::Start),
         Fault::Freeze => (Action::Freeze, Action::Thaw),
         Fault::BalancerRestart => (Action::Stop, Action::Start),
-    }
-}
-
-/// `[fault]`: TC-06.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct FaultConfig {
-    /// Instance that suffers, by name; left out, the second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance: Option<String>,
-    /// Loads at which it does, shares of N*, one after the other. The limit on recovery applies to those that the other
-    /// instances can carry alone.
-    pub shares: Vec<f64>,
-    /// Steady load before the fault, after ramp and warm-up, seconds.
-    pub steady_s: f64,
-    /// From the fault to the command that ends it, seconds.
-    pub down_s: f64,
-    /// Watching after the instance is well again, seconds.
-    pub after_s: f64,
-    /// How long the instance may take to become well, seconds.
-    pub well_s: f64,
-    /// Play one stream straight to each instance, past the balancer, where the config has its direct address.
-    pub pinned: bool,
-    /// How recovery is judged.
-    pub recovery: RecoveryRules,
-}
-
-impl Default for FaultConfig {
-    fn default() -> Self {
-        Self {
-            instance: None,
-            shares: vec![1.0, 2.0 / 3.0],
-            steady_s: 120.0,
-            down_s: 180.0,
-            after_s: 180.0,
-            well_s: 600.0,
-            pinned: true,
-            recovery: RecoveryRules::default(),
-        }
     }
 }
 

@@ -1,72 +1,22 @@
 //! TC-07: topology. The same card cut in other ways: which carries the load best?
 
-use serde::{Deserialize, Serialize};
 use tapedeck_answers::{Advantage, Candidate, LeftOut, NStar, Predicted, TopologyAnswer, TopologyReason};
-use tapedeck_fleet::{Action, Commands, WaitRules, wait_healthy};
+use tapedeck_config::{ConfigError, TopologyConfig, TopologyRules, key};
+use tapedeck_fleet::{Action, WaitRules, wait_healthy};
 use tapedeck_record::{CallFigure, Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{CapacityState, TierReport, capacity};
 use tokio::sync::OnceCell;
 
-use crate::config::InstanceConfig;
-use crate::control::{BALANCER, act};
+use crate::control::act;
 use crate::earlier;
 use crate::environment;
-use crate::error::{CaseError, ConfigError};
+use crate::error::CaseError;
 use crate::foretell::Foretold;
 use crate::point::Point;
 use crate::progress::{Observer, Progress};
 use crate::steps::Steps;
-use crate::world::{World, endpoint};
-
-/// `[[topologies]]`: one way to cut the GPUs into instances. The first is the one that the other cases measure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TopologyConfig {
-    /// Name in every output, e.g. `3x0.30`.
-    pub name: String,
-    /// Address of its balancer; left out, `server.url`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// Its instances, described and commanded as everywhere. Their names must differ from those of other topologies,
-    /// unless they are the same instances.
-    #[serde(default)]
-    pub instances: Vec<InstanceConfig>,
-    /// Commands of its balancer, where it has one of its own.
-    #[serde(default)]
-    pub balancer: Commands,
-    /// What stands for it in a rehearsal: keys as in `[rehearsal]`, which fills what is left out.
-    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
-    pub rehearsal: toml::Table,
-}
-
-impl TopologyConfig {
-    /// The name by which its balancer is commanded.
-    #[must_use]
-    pub fn balancer_name(&self) -> String {
-        format!("{BALANCER}-{}", self.name)
-    }
-}
-
-/// `[topology]`: TC-07.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TopologyRules {
-    /// The tiers of the mini-ladder, shares of N*; at the first all topologies are compared.
-    pub shares: Vec<f64>,
-    /// A lag p95 that is smaller by this share is better...
-    pub lag_share: f64,
-    /// ...if it is also smaller by so much, seconds.
-    pub lag_floor_s: f64,
-    /// Room in the KV pool that is more by this much is better, 0..1.
-    pub kv_room: f64,
-}
-
-impl Default for TopologyRules {
-    fn default() -> Self {
-        Self { shares: vec![0.8, 1.0, 1.2], lag_share: 0.15, lag_floor_s: 0.05, kv_room: 0.05 }
-    }
-}
+use crate::world::{World, endpoint, instance};
 
 /// What became of a topology that was played at these tiers, and how that stands against what had been predicted.
 fn candidate(
@@ -137,11 +87,8 @@ pub async fn run(
     environment::record(world, dir).await?;
     let topologies = &world.config.topologies;
     if topologies.len() < 2 {
-        return Err(ConfigError::Value {
-            key: "topologies".into(),
-            why: "there is nothing to compare: give at least two [[topologies]] blocks".into(),
-        }
-        .into());
+        let why = "there is nothing to compare: give at least two [[topologies]] blocks";
+        return Err(ConfigError::value(key!(topologies), why).into());
     }
     // Before anything is measured: a prediction that knows the answer is none.
     let foretold = foretell(world, dir, watch)?;
@@ -271,14 +218,11 @@ impl World {
         let mut there = self.clone();
         let bearer = self.site.bearer.as_ref();
         if let Some(url) = &topology.url {
-            there.site.endpoint = endpoint(&format!("topologies.{}.url", topology.name), url)?;
+            there.site.endpoint = endpoint(&key!(topologies[topology.name].url), url)?;
         }
         if !topology.instances.is_empty() {
-            there.instances = topology
-                .instances
-                .iter()
-                .map(|i| i.to_instance(bearer))
-                .collect::<Result<_, ConfigError>>()?;
+            there.instances =
+                topology.instances.iter().map(|i| instance(i, bearer)).collect::<Result<_, ConfigError>>()?;
             there.config.instances.clone_from(&topology.instances);
         }
         there.vram_baseline = OnceCell::new();

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tapedeck_config::{Config, ConfigError, InstanceConfig, key};
 use tapedeck_fleet::{Control, Instance};
 use tapedeck_load::{Deck, Site};
 use tapedeck_metrics::gpu::GpuSource;
@@ -22,10 +23,10 @@ use tapedeck_transport::{
 use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
-use crate::config::Config;
 use crate::control::shell;
-use crate::error::{CaseError, ConfigError};
+use crate::error::CaseError;
 use crate::foretell::Foretell;
+use crate::gpu;
 use crate::link::Link;
 use crate::reel::{Reel, Role, load};
 use crate::shell::Told;
@@ -118,7 +119,7 @@ impl World {
         seams: Seams,
     ) -> Result<Self, CaseError> {
         config.check()?;
-        let endpoint = endpoint("server.url", &config.server.url)?;
+        let endpoint = endpoint(key!(server.url), &config.server.url)?;
         let dialect = config.dialect()?;
         // Where the config says nothing, the dialect may know its server's window.
         let window = dialect.window().and_then(|window| u32::try_from(window.as_millis()).ok());
@@ -128,17 +129,11 @@ impl World {
             .map(|(role, tape)| Ok((role, Reel::new(tape, dialect.as_ref(), &config.load)?)))
             .collect::<Result<BTreeMap<_, _>, CaseError>>()?;
         let Reel { tape, deck } = reels.remove(&Role::A).ok_or_else(|| Role::A.missing())?;
-        let bearer = match &config.server.token_env {
-            Some(name) => Some(
-                Secret::from_env(name)
-                    .map_err(|e| ConfigError::Value { key: "server.token_env".into(), why: e.to_string() })?,
-            ),
-            None => None,
-        };
+        let bearer = bearer(&config)?;
         let instances = config
             .instances
             .iter()
-            .map(|i| i.to_instance(bearer.as_ref()))
+            .map(|i| instance(i, bearer.as_ref()))
             .collect::<Result<Vec<_>, ConfigError>>()?;
         let site = Site { connector: Arc::clone(&seams.connector), endpoint, dialect, bearer };
         Ok(Self {
@@ -268,11 +263,11 @@ impl Seams {
         };
         let timeout = seconds(config.load.timeouts.connect_s);
         let connector = NetConnector::new(NetOptions { tls, timeout })
-            .map_err(|e| ConfigError::Value { key: "server.ca_file".into(), why: e.to_string() })?;
+            .map_err(|e| ConfigError::value(key!(server.ca_file), e.to_string()))?;
         let connector: Arc<dyn Connector> = Arc::new(connector);
         Ok(Self {
             control: shell(config),
-            gpus: config.gpu.sources(&connector)?,
+            gpus: gpu::sources(&config.gpu, &connector)?,
             connector,
             client: Some(Arc::new(ProcSelf::default())),
             machine: Arc::new(ThisMachine),
@@ -289,13 +284,38 @@ pub(crate) fn seconds(s: f64) -> Duration {
 
 pub(crate) fn endpoint(key: &str, url: &str) -> Result<Endpoint, ConfigError> {
     if url.is_empty() {
-        return Err(ConfigError::Value {
-            key: key.into(),
-            why: "is missing: give an address such as ws://host:9000/asr, or --rehearse to use the built-in engine"
-                .into(),
-        });
+        return Err(ConfigError::value(
+            key,
+            "is missing: give an address such as ws://host:9000/asr, or --rehearse to use the built-in engine",
+        ));
     }
-    url.parse().map_err(|e| ConfigError::Value { key: key.into(), why: format!("{e}") })
+    url.parse().map_err(|e| ConfigError::value(key, format!("{e}")))
+}
+
+/// The token that the config names, where it names one.
+pub(crate) fn bearer(config: &Config) -> Result<Option<Secret>, ConfigError> {
+    let from = |name: &String| Secret::from_env(name);
+    config
+        .server
+        .token_env
+        .as_ref()
+        .map(from)
+        .transpose()
+        .map_err(|e| ConfigError::value(key!(server.token_env), e.to_string()))
+}
+
+/// An instance of the config with its addresses understood.
+pub(crate) fn instance(config: &InstanceConfig, bearer: Option<&Secret>) -> Result<Instance, ConfigError> {
+    let parse = |key: String, url: &Option<String>| url.as_deref().map(|url| endpoint(&key, url)).transpose();
+    let name = &config.name;
+    Ok(Instance {
+        name: name.clone(),
+        health: parse(key!(instances[name].health), &config.health)?,
+        metrics: parse(key!(instances[name].metrics), &config.metrics)?,
+        direct: parse(key!(instances[name].direct), &config.direct)?,
+        kind: config.kind,
+        bearer: bearer.cloned(),
+    })
 }
 
 /// The operating system of this process.

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use tapedeck_cases::{CaseError, Config, World};
+use tapedeck_cases::{CaseError, World};
+use tapedeck_config::Config;
 use tapedeck_record::ExitCode;
 use tokio::sync::watch;
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tapedeck_cases::Config;
+use tapedeck_config::Config;
 use tapedeck_tape::Manifest;
 
 fn plans() -> Vec<PathBuf> {

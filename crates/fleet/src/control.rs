@@ -52,46 +52,6 @@ impl fmt::Display for Action {
     }
 }
 
-/// Commands of one instance, each run through `sh -c` on the client's machine: `ssh gpu-host ...` works.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Commands {
-    /// Starts the instance. What it leaves running must not hold on to the output: use `systemctl`, or `nohup ... &`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start: Option<String>,
-    /// Stops it in good order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop: Option<String>,
-    /// Ends it at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kill: Option<String>,
-    /// Freezes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub freeze: Option<String>,
-    /// Lets it go on after a freeze.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thaw: Option<String>,
-    /// Prints its log, from the start of the engine on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log: Option<String>,
-}
-
-impl Commands {
-    /// The command of an action.
-    #[must_use]
-    pub fn get(&self, action: Action) -> Option<&str> {
-        match action {
-            Action::Start => &self.start,
-            Action::Stop => &self.stop,
-            Action::Kill => &self.kill,
-            Action::Freeze => &self.freeze,
-            Action::Thaw => &self.thaw,
-            Action::Log => &self.log,
-        }
-        .as_deref()
-    }
-}
-
 /// What a command printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
@@ -173,8 +133,9 @@ pub async fn pool_from(control: &dyn Control, instance: &str) -> Result<Option<P
 /// Runs the config's commands in a shell.
 #[derive(Debug, Clone, Default)]
 pub struct ShellControl {
-    /// Commands by instance; an instance that is not here is not managed.
-    pub commands: BTreeMap<String, Commands>,
+    /// Commands by instance and action, each run through `sh -c` on the client's machine; an instance that is not here is
+    /// not managed.
+    pub commands: BTreeMap<String, BTreeMap<Action, String>>,
     /// Limit of one command.
     pub timeout: Option<Duration>,
 }
@@ -186,7 +147,7 @@ const KEPT_BYTES: usize = 4 << 20;
 
 impl Control for ShellControl {
     fn can(&self, instance: &str, action: Action) -> bool {
-        self.commands.get(instance).is_some_and(|commands| commands.get(action).is_some())
+        self.commands.get(instance).is_some_and(|commands| commands.contains_key(&action))
     }
 
     fn run<'a>(&'a self, instance: &'a str, action: Action) -> BoxFuture<'a, Result<Output, ControlError>> {
@@ -197,12 +158,12 @@ impl Control for ShellControl {
                 .get(instance)
                 .ok_or_else(|| ControlError::NotManaged { instance: name(), action })?;
             let command =
-                commands.get(action).ok_or_else(|| ControlError::NoCommand { instance: name(), action })?;
+                commands.get(&action).ok_or_else(|| ControlError::NoCommand { instance: name(), action })?;
             let limit = self.timeout.unwrap_or(TIMEOUT);
             let failed = |how: String, said: String| ControlError::Failed {
                 instance: name(),
                 action,
-                command: command.to_owned(),
+                command: command.clone(),
                 how,
                 said,
             };
@@ -210,7 +171,7 @@ impl Control for ShellControl {
                 Ok(Ok(done)) => done,
                 Ok(Err(error)) => return Err(failed("it could not be run".to_owned(), error.to_string())),
                 Err(_) => {
-                    let command = command.to_owned();
+                    let command = command.clone();
                     return Err(ControlError::TimedOut { instance: name(), action, command, limit });
                 }
             };

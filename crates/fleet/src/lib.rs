@@ -4,9 +4,9 @@
 //! ([`drain`]); between them an instance may be killed or frozen ([`Control`]).
 //!
 //! ```
-//! use tapedeck_fleet::{Action, Commands, Control, ShellControl};
+//! use tapedeck_fleet::{Action, Control, ShellControl};
 //!
-//! let commands = Commands { kill: Some("systemctl kill -s KILL asr2".into()), ..Commands::default() };
+//! let commands = [(Action::Kill, "systemctl kill -s KILL asr2".to_owned())].into();
 //! let control = ShellControl { commands: [("asr2".to_owned(), commands)].into(), timeout: None };
 //! assert!(control.can("asr2", Action::Kill));
 //! // An instance without commands is never touched.
@@ -21,7 +21,7 @@ mod crash;
 mod drain;
 mod instance;
 
-pub use control::{Action, Commands, Control, ControlError, Output, ShellControl, pool_from};
+pub use control::{Action, Control, ControlError, Output, ShellControl, pool_from};
 pub use crash::crash_cause;
 pub use drain::{Drain, DrainRules, DrainStep, drain};
 pub use instance::{Health, Instance, NotHealthy, WaitRules, health, wait_healthy};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tapedeck_fleet::{Action, Commands, Control, ControlError, ShellControl, pool_from};
+use tapedeck_fleet::{Action, Control, ControlError, ShellControl, pool_from};
 
 fn control(command: &str) -> ShellControl {
-    let commands = Commands { kill: Some(command.to_owned()), ..Commands::default() };
+    let commands = [(Action::Kill, command.to_owned())].into();
     ShellControl { commands: [("one".to_owned(), commands)].into(), timeout: None }
 }
 
@@ -63,22 +63,11 @@ async fn a_long_log_keeps_both_ends() {
 #[tokio::test]
 async fn a_log_tells_the_pool_on_either_stream() {
     for stream in ["", " >&2"] {
-        let log = Some(format!("echo 'GPU KV cache size: 123,456 tokens'{stream}"));
-        let commands = Commands { log, ..Commands::default() };
+        let log = format!("echo 'GPU KV cache size: 123,456 tokens'{stream}");
+        let commands = [(Action::Log, log)].into();
         let control = ShellControl { commands: [("one".to_owned(), commands)].into(), timeout: None };
         let pool = pool_from(&control, "one").await.unwrap().unwrap();
         assert_eq!(pool.size_tokens, Some(123_456));
         assert!(pool_from(&control, "two").await.is_err());
     }
-}
-
-#[test]
-fn commands_read_from_toml_and_refuse_typos() {
-    let commands: Commands = toml::from_str("start = \"a\"\nfreeze = \"kill -STOP 1\"").unwrap();
-    assert_eq!(
-        (commands.get(Action::Start), commands.get(Action::Freeze)),
-        (Some("a"), Some("kill -STOP 1"))
-    );
-    assert_eq!(commands.get(Action::Thaw), None);
-    assert!(toml::from_str::<Commands>("strat = \"a\"").unwrap_err().to_string().contains("strat"));
 }

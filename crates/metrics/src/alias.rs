@@ -3,64 +3,32 @@
 //! vLLM's names cover 0.8 to 0.32, sglang's both of its collectors (the one before and the one after the streaming
 //! sessions). The first source of a row that the page carries is taken.
 
-use serde::{Deserialize, Serialize};
-use tapedeck_record::Metric;
+use tapedeck_record::{EngineKind, Metric};
 
 use crate::parse::{Page, Series};
 
-/// What kind of engine serves a page, which decides what can be known from it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EngineKind {
-    /// vLLM 0.8 and later, and whatever speaks with its names.
-    #[default]
-    Vllm,
-    /// sglang with `--enable-metrics`.
-    Sglang,
-    /// An engine whose page, if it has one, says nothing that we know.
-    None,
+/// The metrics that an engine of this kind carries in some version; a limit on any other one is not applicable.
+pub fn metrics_of(kind: EngineKind) -> impl Iterator<Item = Metric> {
+    rows(kind).iter().map(|row| row.metric)
 }
 
-impl EngineKind {
-    /// The word used in configs and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Vllm => "vllm",
-            Self::Sglang => "sglang",
-            Self::None => "none",
-        }
-    }
-
-    /// The metrics that an engine of this kind carries in some version; a limit on any other one is not applicable.
-    pub fn metrics(self) -> impl Iterator<Item = Metric> {
-        rows(self).iter().map(|row| row.metric)
-    }
-
-    /// The kind whose names a page carries most of; [`Self::None`] if it carries none that are known.
-    #[must_use]
-    pub fn guess(page: &Page) -> Self {
-        let count = |kind: Self| {
-            let own = |series: &&Series| prefixes(kind).iter().any(|prefix| series.name.starts_with(prefix));
-            page.series.iter().filter(own).count()
-        };
-        match (count(Self::Vllm), count(Self::Sglang)) {
-            (0, 0) => Self::None,
-            (vllm, sglang) if vllm >= sglang => Self::Vllm,
-            _ => Self::Sglang,
-        }
-    }
-
-    /// Whether an engine of this kind carries a metric in some version.
-    #[must_use]
-    pub fn has(self, metric: Metric) -> bool {
-        self.metrics().any(|known| known == metric)
-    }
+/// Whether an engine of this kind carries a metric in some version.
+#[must_use]
+pub fn carries(kind: EngineKind, metric: Metric) -> bool {
+    metrics_of(kind).any(|known| known == metric)
 }
 
-impl std::fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+/// The kind whose names a page carries most of; [`EngineKind::None`] if it carries none that are known.
+#[must_use]
+pub fn guess_kind(page: &Page) -> EngineKind {
+    let count = |kind| {
+        let own = |series: &&Series| prefixes(kind).iter().any(|prefix| series.name.starts_with(prefix));
+        page.series.iter().filter(own).count()
+    };
+    match (count(EngineKind::Vllm), count(EngineKind::Sglang)) {
+        (0, 0) => EngineKind::None,
+        (vllm, sglang) if vllm >= sglang => EngineKind::Vllm,
+        _ => EngineKind::Sglang,
     }
 }
 
@@ -370,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_kind_is_guessed_from_the_names() {
-        let guess = |text: &str| EngineKind::guess(&parse(text));
+        let guess = |text: &str| guess_kind(&parse(text));
         assert_eq!(guess("up 1\nvllm:num_requests_running 1\n"), EngineKind::Vllm);
         assert_eq!(guess("sglang:token_usage 1\nsglang:num_queue_reqs 1\nvllm:x 1\n"), EngineKind::Sglang);
         assert_eq!(guess("up 1"), EngineKind::None);
@@ -379,7 +347,7 @@ mod tests {
     #[test]
     fn no_name_is_listed_twice_and_every_row_has_a_source() {
         for kind in [EngineKind::Vllm, EngineKind::Sglang] {
-            let mut metrics: Vec<_> = kind.metrics().collect();
+            let mut metrics: Vec<_> = metrics_of(kind).collect();
             metrics.sort_unstable();
             metrics.dedup();
             assert_eq!(metrics.len(), rows(kind).len(), "{kind}");

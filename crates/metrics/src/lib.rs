@@ -33,12 +33,13 @@ mod scrape;
 mod understand;
 mod window;
 
-pub use alias::EngineKind;
+pub use alias::{carries, guess_kind, metrics_of};
 pub use client::{ClientProbe, ClientUse, NoProbe, ProcSelf};
 pub use parse::{Kind, Page, Series, parse};
 pub use pool::{PoolInfo, pool_from_log};
 pub use sampler::{ClientSource, EngineSource, GpuWatch, Reading, Sampler, Source, SourceSummary, Summary};
 pub use scrape::{Fetched, ScrapeError, Scraped, fetch_page, scrape, why_not_metrics};
+pub use tapedeck_record::EngineKind;
 pub use understand::{Missing, Understood, understand};
 pub use window::{
     BucketQuantile, Delta, Gaps, HistogramDelta, counter_delta, gaps, histogram_delta, histograms, readings,

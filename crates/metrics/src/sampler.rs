@@ -11,12 +11,12 @@ use tapedeck_transport::{BoxFuture, Connector, Endpoint, GetLimits, Secret};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::alias::EngineKind;
 use crate::client::ClientProbe;
 use crate::gpu::{GpuDevice, GpuSource, distinct};
 use crate::pool::PoolInfo;
 use crate::scrape::scrape;
 use crate::understand::{Missing, Understood};
+use tapedeck_record::EngineKind;
 
 /// One reading of one source.
 #[derive(Debug, Default)]

@@ -4,9 +4,9 @@ use tapedeck_transport::{Connector, Endpoint, GetLimits, HttpError, Secret, http
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::alias::EngineKind;
 use crate::parse::{Page, parse};
 use crate::understand::{Understood, understand};
+use tapedeck_record::EngineKind;
 
 /// Why a page could not be read. A gap, never a zero.
 #[derive(Debug, Error)]

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tapedeck_record::{Histogram, Metric, Scrape};
+use tapedeck_record::{EngineKind, Histogram, Metric, Scrape};
 
-use crate::alias::{Combine, EngineKind, HistogramRow, Row, Source, histogram_rows, prefixes, rows};
+use crate::alias::{Combine, HistogramRow, Row, Source, histogram_rows, prefixes, rows};
 use crate::parse::{Page, Series};
 use crate::pool::{PoolInfo, from_cache_config, to_whole};
 
@@ -325,6 +325,7 @@ fn add_up(groups: impl Iterator<Item = Vec<(f64, f64)>>) -> Option<Histogram> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alias::carries;
     use crate::parse;
 
     fn vllm(text: &str) -> Understood {
@@ -532,6 +533,6 @@ mod tests {
     fn a_kind_without_names_knows_nothing_and_misses_nothing() {
         let page = understand(&parse("vllm:num_requests_running 1"), EngineKind::None);
         assert_eq!((page.scrape, page.missing), (Scrape::default(), vec![]));
-        assert!(!EngineKind::None.has(Metric::KvPool) && EngineKind::Vllm.has(Metric::KvPool));
+        assert!(!carries(EngineKind::None, Metric::KvPool) && carries(EngineKind::Vllm, Metric::KvPool));
     }
 }

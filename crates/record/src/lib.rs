@@ -13,13 +13,14 @@
 //! ```
 //!
 //! Read on in [`trace`] (what happened), [`call`] (what it means), [`figure`] (what is known of a
-//! figure besides its value), [`sample`] (what the servers said) and
+//! figure besides its value), [`sample`] (what the servers said), [`engine`] (their kinds) and
 //! [`exit`] (what the command line answers). Nothing here reads a clock, a file or a socket.
 
 pub mod call;
 pub mod control;
 pub mod crash;
 pub mod drain;
+pub mod engine;
 pub mod exit;
 pub mod figure;
 pub mod outcome;
@@ -33,6 +34,7 @@ pub use call::{CallFigure, CallMeta, CallRecord, WordCounts};
 pub use control::ControlRefusal;
 pub use crash::CrashCause;
 pub use drain::DrainReason;
+pub use engine::EngineKind;
 pub use exit::ExitCode;
 pub use figure::{Better, FigureSpec, Glossary, Summarised, Unit};
 pub use outcome::{Outcome, OutcomeClass, OutcomeDetail};

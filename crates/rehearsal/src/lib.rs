@@ -27,11 +27,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_cases::config::InstanceConfig;
 use tapedeck_cases::reel::load;
-use tapedeck_cases::{CaseError, Config, ConfigError, Machine, Role, Seams, World};
+use tapedeck_cases::{CaseError, Machine, Role, Seams, World};
+use tapedeck_config::{Commands, Config, ConfigError, InstanceConfig, key};
 use tapedeck_engine::{Balancer, Engine, EngineHandle, KnownCall, Library, MischiefError, Options, Params};
-use tapedeck_fleet::Commands;
 use tapedeck_metrics::EngineKind;
 use tokio::sync::watch;
 
@@ -70,12 +69,12 @@ impl Settings {
     /// # Errors
     /// [`ConfigError::Value`] for a key or value of the `[rehearsal]` table that cannot be used.
     pub fn of(config: &Config) -> Result<Self, ConfigError> {
-        Self::from_table("rehearsal", config.rehearsal.clone())
+        Self::from_table(key!(rehearsal), config.rehearsal.clone())
     }
 
     /// The settings in a table; `key` is only named in errors.
     pub(crate) fn from_table(key: &str, table: toml::Table) -> Result<Self, ConfigError> {
-        let bad = |why: String| ConfigError::Value { key: key.into(), why };
+        let bad = |why: String| ConfigError::value(key, why);
         let settings: Self = table.try_into().map_err(|e: toml::de::Error| bad(e.message().to_string()))?;
         if settings.instances == 0 {
             return Err(bad("instances = 0: give at least 1".into()));
@@ -119,7 +118,8 @@ pub fn world_with(
     let settings = Settings::of(&config)?;
     let tapes = load(&config, needs)?;
     let library = Arc::new(Library::new(tapes.values().flat_map(|tape| &tape.calls).map(known).collect()));
-    let engines = spawn(&settings, "inst", config.run.seed, &library, "rehearsal.engine")?;
+    let engines =
+        spawn(&settings, "inst", config.run.seed, &library, &format!("{}.engine", key!(rehearsal)))?;
     config.server.url = server_url();
     config.server.dialect = "pcm-json".into();
     config.server.options = toml::Table::new();
@@ -153,9 +153,8 @@ fn spawn(
     key: &str,
 ) -> Result<Vec<EngineHandle>, ConfigError> {
     let mischief = match &settings.mischief {
-        Some(trouble) => Some(trouble.parse().map_err(|e: MischiefError| ConfigError::Value {
-            key: "rehearsal.mischief".into(),
-            why: e.to_string(),
+        Some(trouble) => Some(trouble.parse().map_err(|e: MischiefError| {
+            ConfigError::value(format!("{}.mischief", key!(rehearsal)), e.to_string())
         })?),
         None => None,
     };
@@ -170,7 +169,7 @@ fn spawn(
             Engine::spawn(settings.engine.clone(), library.clone(), options)
         })
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|e| ConfigError::Value { key: key.into(), why: e.to_string() })
+        .map_err(|e| ConfigError::value(key, e.to_string()))
 }
 
 fn balancer(settings: &Settings, engines: Vec<EngineHandle>) -> Balancer {

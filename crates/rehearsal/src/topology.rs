@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tapedeck_cases::{Config, ConfigError};
+use tapedeck_config::{Config, ConfigError, key};
 use tapedeck_engine::{EngineHandle, Library};
 
 use crate::pipes::BALANCER;
@@ -28,7 +28,7 @@ pub(crate) fn rehearsed(config: &mut Config, library: &Arc<Library>) -> Result<V
         }
         let mut table = config.rehearsal.clone();
         merge(&mut table, &topology.rehearsal);
-        let key = format!("topologies.{}.rehearsal", topology.name);
+        let key = key!(topologies[topology.name].rehearsal);
         let settings = Settings::from_table(&key, table)?;
         let host = format!("{BALANCER}-t{}", i + 1);
         let seed = config.run.seed.wrapping_add(1000 * (i as u64 + 1));

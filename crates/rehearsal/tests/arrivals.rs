@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tapedeck_answers::{ArrivalRate, ArrivalsAnswer};
 use tapedeck_cases::arrivals::{Asked, run as arrivals};
-use tapedeck_cases::config::LoadConfig;
-use tapedeck_cases::{Config, Quiet, Role};
+use tapedeck_cases::{Quiet, Role};
+use tapedeck_config::{Config, LoadConfig};
 use tapedeck_erlang::erlang_b;
 use tapedeck_load::arrivals::{Law, Lengths, Lines};
 use tapedeck_record::ExitCode;

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use common::{fixtures, tenth};
 use tapedeck_answers::{CampaignAnswer, Part};
-use tapedeck_cases::campaign::{self, Plan, Policies, Policy};
-use tapedeck_cases::config::TapeConfig;
-use tapedeck_cases::{Config, Observer, Progress, Quiet};
+use tapedeck_cases::campaign::{self, Plan, Policies};
+use tapedeck_cases::{Observer, Progress, Quiet};
+use tapedeck_config::{Config, Policy, TapeConfig};
 use tapedeck_record::ExitCode;
 use tapedeck_rehearsal::{run, world_with};
 use tapedeck_rundir::{RunDir, RunInfo};

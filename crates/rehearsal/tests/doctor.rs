@@ -4,8 +4,9 @@
 
 use std::path::Path;
 
+use tapedeck_cases::Seams;
 use tapedeck_cases::doctor::{Check, State, examine};
-use tapedeck_cases::{Config, Seams};
+use tapedeck_config::Config;
 use tapedeck_rehearsal::{run, world};
 use tokio::sync::watch;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{climb, tenth};
 use tapedeck_answers::LadderAnswer;
-use tapedeck_cases::Config;
+use tapedeck_config::Config;
 use tapedeck_report::rescore::{Changes, RescoreError, rescore};
 use tapedeck_report::{Answer, Run};
 use tapedeck_slo::{Capacity, TierReport, Verdict};
@@ -71,7 +71,7 @@ fn of_a_tier_that_was_played_until_it_was_sure_the_last_one_counts_and_it_can_be
     assert_eq!(Answer::of(&again).short, Answer::of(&run).short);
     // By a limit that nobody meets, every tier fails.
     let strict = tmp.path().join("strict");
-    let changes = Changes { settings: vec![("slo.rtf_p95".into(), "0.001".into())], ..Changes::default() };
+    let changes = Changes { settings: vec!["slo.rtf_p95=0.001".parse().unwrap()], ..Changes::default() };
     rescore(&run, &changes, &strict).unwrap();
     let strict = Run::read(&strict).unwrap();
     assert!(strict.ladder().iter().all(|s| s.report.verdict == Verdict::Fail));

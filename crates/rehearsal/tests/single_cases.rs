@@ -13,8 +13,8 @@ use tapedeck_answers::{
     AnswerFile, Decision, FootprintAnswer, LadderAnswer, Level, LongCallsAnswer, NStar, QualityAnswer,
     RepeatabilityAnswer, SingleStreamAnswer,
 };
-use tapedeck_cases::config::{LadderContent, Pace};
-use tapedeck_cases::{CaseError, Config, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
+use tapedeck_cases::{CaseError, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
+use tapedeck_config::{Config, LadderContent, Pace};
 use tapedeck_l10n::Localize;
 use tapedeck_rehearsal::{run, world_with};
 use tapedeck_rundir::{RunDir, RunInfo};

@@ -11,8 +11,9 @@ use std::path::Path;
 
 use common::tenth;
 use tapedeck_answers::{NStar, SoakAnswer, SoakReason, SoakRestart};
+use tapedeck_cases::Quiet;
 use tapedeck_cases::tc05;
-use tapedeck_cases::{Config, Quiet};
+use tapedeck_config::Config;
 use tapedeck_engine_model::{Faults, Params, Vram, VramSeries};
 use tapedeck_record::ExitCode;
 use tapedeck_rehearsal::{run, world};

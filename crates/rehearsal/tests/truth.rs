@@ -11,8 +11,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use common::{climb, fixtures, tenth};
-use tapedeck_cases::Config;
-use tapedeck_cases::config::LoadConfig;
+use tapedeck_config::{Config, LoadConfig};
 use tapedeck_engine_model::truth::{Deployment, TapeCall, TruthRules, catalogue};
 use tapedeck_engine_model::{Params, StepCost};
 use tapedeck_slo::{Capacity, CapacityState};

@@ -110,7 +110,9 @@ fn incidental(key: &str) -> bool {
 
 fn settings(run: &Run) -> BTreeMap<String, String> {
     let mut rows = Vec::new();
-    for (name, table) in [("config", &run.config), ("environment", &run.environment)] {
+    for (name, table) in
+        [("config", run.config.as_ref().map(|c| &c.tree)), ("environment", run.environment.as_ref())]
+    {
         if let Some(table) = table {
             flatten(name, &toml::Value::Table(table.clone()), &mut rows);
         }

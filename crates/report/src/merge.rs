@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tapedeck_config::key;
 use tapedeck_record::StepId;
 use tapedeck_rundir::{Event, RunInfo};
 use tapedeck_slo::{Bounds, StepEvidence};
@@ -56,19 +57,21 @@ pub struct Merged {
 
 /// Keys of the config that decide what a figure means.
 const MEANING: [&str; 6] = [
-    "server.dialect",
-    "server.window_ms",
-    "load.chunk_ms",
-    "load.tail_silence_ms",
-    "load.ramp_s",
-    "load.unique_per_session",
+    key!(server.dialect),
+    key!(server.window_ms),
+    key!(load.chunk_ms),
+    key!(load.tail_silence_ms),
+    key!(load.ramp_s),
+    key!(load.unique_per_session),
 ];
 
 /// What must be the same because it decides what a figure means, or what was measured: keys of the config, the model
 /// and the version of the engines, and how a rehearsed engine was made.
 fn meaning(run: &Run) -> BTreeMap<String, String> {
     let mut rows = Vec::new();
-    for (name, table) in [("config", &run.config), ("environment", &run.environment)] {
+    for (name, table) in
+        [("config", run.config.as_ref().map(|c| &c.tree)), ("environment", run.environment.as_ref())]
+    {
         if let Some(table) = table {
             flatten(name, &toml::Value::Table(table.clone()), &mut rows);
         }
@@ -151,7 +154,7 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
     let missing =
         |what: &str| MergeError::Nothing { what: format!("{what} of {} is not known", first.name()) };
     let limits = first.limits.clone().ok_or_else(|| missing("[slo]"))?;
-    let config = first.config.clone().ok_or_else(|| missing("the config"))?;
+    let config = first.config.as_ref().map(|c| c.tree.clone()).ok_or_else(|| missing("the config"))?;
     let info = first.info.clone().ok_or_else(|| missing("run.json"))?;
     let (mut steps, mut events, mut seen) = (Vec::new(), Vec::new(), BTreeMap::<String, u32>::new());
     let mut free_s = 0.0_f64;

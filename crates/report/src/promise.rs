@@ -39,7 +39,7 @@ fn statement(run: &Run, short: &Capacity, long: Option<&Capacity>) -> Result<Sta
         hard_ceiling: plan.hard_ceiling.or_else(|| ceiling(run).filter(|streams| *streams >= most)),
         safety: short.safety_factor,
         instances: u32::try_from(instances(run)).unwrap_or(u32::MAX).max(1),
-        topology: sizing(run, "topology").and_then(toml::Value::as_str).map(str::to_owned),
+        topology: run.config.as_ref().and_then(|c| c.config.sizing.topology.clone()),
         dealt_in_turn: plan.dealt_in_turn,
         promise: plan.promise().map_err(refused)?,
         own: own(plan)?,
@@ -65,12 +65,8 @@ fn ceiling(run: &Run) -> Option<u32> {
 
 fn instances(run: &Run) -> usize {
     let recorded = run.environment.as_ref().and_then(|e| e.get("instances")?.as_table());
-    let configured = run.config.as_ref().and_then(|c| c.get("instances")?.as_array());
-    recorded.map_or(0, toml::Table::len).max(configured.map_or(0, Vec::len))
-}
-
-fn sizing<'a>(run: &'a Run, key: &str) -> Option<&'a toml::Value> {
-    run.config.as_ref()?.get("sizing")?.get(key)
+    let configured = run.config.as_ref().map_or(0, |c| c.config.instances.len());
+    recorded.map_or(0, toml::Table::len).max(configured)
 }
 
 /// The business's own calls, where the plan says where they are.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use tapedeck_answers::Answers;
+use tapedeck_config::{Recorded, key};
 use tapedeck_record::{CallRecord, StepId};
 use tapedeck_rundir::{CommittedStep, Event, RunDirError, RunInfo, refuse_newer};
 use tapedeck_sizing::PromisePlan;
@@ -87,8 +88,8 @@ pub struct Run {
     pub path: PathBuf,
     /// What the run is.
     pub info: Option<RunInfo>,
-    /// The effective config.
-    pub config: Option<toml::Table>,
+    /// The effective config, as far as it could be read.
+    pub config: Option<Recorded>,
     /// The limits that decided, as far as the config tells.
     pub limits: Option<Limits>,
     /// What the capacity statement promises, as the config tells; the defaults where it does not.
@@ -147,9 +148,10 @@ impl Run {
         Self::probe(path)?;
         let mut doubts = Vec::new();
         let info = json(path, "run.json", &mut doubts, true);
-        let config = toml_table(path, "run.toml", &mut doubts);
-        let limits = config.as_ref().and_then(|c| limits(c, &mut doubts));
-        let promise = config.as_ref().map(|c| promise(c, &mut doubts)).unwrap_or_default();
+        let config = config(path, &mut doubts);
+        // A limit must never be the wrong one: where any is not understood, none is known.
+        let limits = config.as_ref().and_then(|c| c.section(key!(slo), |config| config.slo.clone()));
+        let promise = config.as_ref().map(|c| c.config.sizing.promise.clone()).unwrap_or_default();
         let environment = toml_table(path, "environment.toml", &mut doubts);
         let (committed, steps_unread) = journal(path, &mut doubts);
         let (answers, unread) = Answers::read(path);
@@ -260,33 +262,25 @@ fn toml_table(path: &Path, name: &str, doubts: &mut Vec<Doubt>) -> Option<toml::
     }
 }
 
-/// The `[slo]` table. A key of another version makes all of it unknown: a limit must never be the wrong one.
-fn limits(config: &toml::Table, doubts: &mut Vec<Doubt>) -> Option<Limits> {
-    let table = config.get("slo").cloned().unwrap_or_else(|| toml::Value::Table(toml::Table::new()));
-    match table.try_into::<Limits>() {
-        Ok(limits) => match limits.check() {
-            Ok(()) => Some(limits),
-            Err(e) => {
-                doubts.push(Doubt::unreadable("run.toml [slo]", e.to_string()));
-                None
-            }
-        },
+/// The config of the run; each section that cannot be read is a doubt.
+fn config(path: &Path, doubts: &mut Vec<Doubt>) -> Option<Recorded> {
+    const NAME: &str = "run.toml";
+    let Ok(text) = std::fs::read_to_string(path.join(NAME)) else {
+        doubts.push(Doubt::missing(NAME));
+        return None;
+    };
+    match Recorded::parse(&text, Path::new(NAME)) {
+        Ok(recorded) => {
+            let unread = recorded.unread.iter();
+            doubts
+                .extend(unread.map(|u| Doubt::unreadable(&format!("{NAME} [{}]", u.section), u.why.clone())));
+            Some(recorded)
+        }
         Err(e) => {
-            doubts.push(Doubt::unreadable("run.toml [slo]", e.message().to_string()));
+            doubts.push(Doubt::unreadable(NAME, e.to_string()));
             None
         }
     }
-}
-
-/// The `[sizing.promise]` table; one that cannot be read is a doubt, and the defaults hold.
-fn promise(config: &toml::Table, doubts: &mut Vec<Doubt>) -> PromisePlan {
-    let Some(table) = config.get("sizing").and_then(|sizing| sizing.get("promise")) else {
-        return PromisePlan::default();
-    };
-    table.clone().try_into().unwrap_or_else(|e: toml::de::Error| {
-        doubts.push(Doubt::unreadable("run.toml [sizing.promise]", e.message().to_string()));
-        PromisePlan::default()
-    })
 }
 
 /// Every line of a JSON lines file; lines that cannot be read are counted and said.

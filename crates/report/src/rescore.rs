@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tapedeck_config::{Config, ConfigError, Recorded, Setting, key};
 use tapedeck_record::{CallMeta, CallRecord, Sample};
 use tapedeck_rundir::RunInfo;
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{LimitError, Limits, StepEvidence, TierReport, judge};
+use tapedeck_slo::{Limits, StepEvidence, TierReport, judge};
 use tapedeck_tape::{Manifest, TapeError, md5_hex};
 
 use crate::newrun::{Derived, NewRun, NewStep, taken, write};
@@ -18,13 +19,16 @@ use crate::traces::{TraceError, traces};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RescoreError {
-    /// A setting that does not exist.
-    #[error("there is no setting `{key}` to rescore with{}", near.as_ref().map_or_else(String::new, |n| format!("; the nearest is `{n}`")))]
-    Unknown {
+    /// A setting that does not exist or does not fit.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A setting that was decided when the run was played.
+    #[error(
+        "`{key}` was decided when the run was played: only slo.*, server.window_ms and {SPEECH_MIN} can be rescored with"
+    )]
+    Played {
         /// What was given.
         key: String,
-        /// The nearest right one.
-        near: Option<String>,
     },
     /// A value that does not fit.
     #[error("`{key}` cannot be `{value}`: {why}")]
@@ -36,9 +40,6 @@ pub enum RescoreError {
         /// Why not.
         why: String,
     },
-    /// A limit that makes no sense.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
     /// A part of the run is not there.
     #[error("{what}; without it nothing can be scored anew")]
     Missing {
@@ -87,7 +88,7 @@ pub enum RescoreError {
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// `slo.rtf_p95 = 0.6` and the like, also `server.window_ms` and `score.window_speech_min_ms`.
-    pub settings: Vec<(String, String)>,
+    pub settings: Vec<Setting>,
     /// Manifests to use instead of those that the config names.
     pub tapes: Vec<PathBuf>,
 }
@@ -112,24 +113,23 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
     }
     let missing =
         |what: &str| RescoreError::Missing { what: format!("{what} of {} cannot be read", run.name()) };
-    let mut config = run.config.clone().ok_or_else(|| missing("run.toml"))?;
+    let mut recorded = run.config.clone().ok_or_else(|| missing("run.toml"))?;
     let mut speech_min_ms = None;
-    for (key, value) in &changes.settings {
-        apply(&mut config, key, value, &mut speech_min_ms)?;
+    for setting in &changes.settings {
+        apply(&mut recorded, setting, &mut speech_min_ms)?;
     }
-    let limits = config.get("slo").cloned().unwrap_or_else(|| toml::Value::Table(toml::Table::new()));
-    let limits: Limits = limits.try_into().map_err(|e: toml::de::Error| RescoreError::Value {
-        key: "slo".into(),
-        value: String::new(),
-        why: e.message().to_string(),
-    })?;
-    limits.check()?;
+    for needed in [key!(slo), key!(server)] {
+        recorded.section(needed, |_| ()).ok_or_else(|| missing(&format!("[{needed}] in run.toml")))?;
+    }
+    let config = &recorded.config;
+    config.check()?;
+    let limits = config.slo.clone();
     let unjudged = |s: &&Step| !s.partial && s.evidence.is_none();
     if let Some(step) = run.steps.iter().find(unjudged) {
         return Err(RescoreError::NoEvidence { run: run.name(), step: step.name.clone() });
     }
-    let window_ms = integer(&config, "server", "window_ms");
-    let metas = tapes(run, &config, &changes.tapes)?;
+    let window_ms = config.server.window_ms;
+    let metas = tapes(run, config, &changes.tapes)?;
     let samples = samples(run);
     let mut steps = Vec::new();
     let mut left_out = Vec::new();
@@ -153,7 +153,7 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
     let info = run.info.clone().ok_or_else(|| missing("run.json"))?;
     let new = NewRun {
         info: RunInfo { run_id: format!("{}-rescored", info.run_id), ..info },
-        config,
+        config: recorded.tree,
         environment: run.environment.clone(),
         steps,
         events: run.events.clone(),
@@ -161,92 +161,42 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
         derived: Derived::Rescored {
             left_out: left_out.clone(),
             rescored_from: run.name(),
-            settings: changes.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect(),
+            settings: changes.settings.iter().map(ToString::to_string).collect(),
         },
     };
     write(&new, out)?;
     Ok(Rescored { steps: scored, left_out })
 }
 
-/// Every setting that can be changed.
-fn known() -> Vec<String> {
-    let mut rows = Vec::new();
-    if let Ok(table) = toml::Table::try_from(Limits::default()) {
-        crate::settings::flatten("slo", &toml::Value::Table(table), &mut rows);
-    }
-    let mut keys: Vec<String> = rows.into_iter().map(|r| r.0).collect();
-    keys.extend(["server.window_ms".to_string(), "score.window_speech_min_ms".to_string()]);
-    keys
-}
+/// A rule of scoring that no config holds: speech that a window needs before text is owed, milliseconds.
+const SPEECH_MIN: &str = "score.window_speech_min_ms";
 
 fn apply(
-    config: &mut toml::Table,
-    key: &str,
-    value: &str,
+    recorded: &mut Recorded,
+    Setting { key, value }: &Setting,
     speech_min_ms: &mut Option<u32>,
 ) -> Result<(), RescoreError> {
-    let known = known();
-    if !known.iter().any(|k| k == key) {
-        let near = known
-            .iter()
-            .map(|k| (strsim::jaro_winkler(k, key).max(strsim::jaro_winkler(k, &format!("slo.{key}"))), k))
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .filter(|(score, _)| *score > 0.7)
-            .map(|(_, k)| k.clone());
-        return Err(RescoreError::Unknown { key: key.into(), near });
-    }
-    let wrong = |why: &str| RescoreError::Value { key: key.into(), value: value.into(), why: why.into() };
-    if key == "score.window_speech_min_ms" {
-        *speech_min_ms = Some(value.parse().map_err(|_| wrong("it must be a whole number of milliseconds"))?);
+    if key == SPEECH_MIN {
+        let why = "it must be a whole number of milliseconds".to_owned();
+        let wrong = |_| RescoreError::Value { key: key.clone(), value: value.clone(), why };
+        *speech_min_ms = Some(value.parse().map_err(wrong)?);
         return Ok(());
     }
-    let parsed = if key == "slo.ttft_basis" {
-        let basis = toml::Value::String(value.to_string());
-        let known = basis.clone().try_into::<tapedeck_slo::TtftBasis>().is_ok();
-        if !known {
-            return Err(wrong("give wire, speech or window"));
-        }
-        basis
-    } else if let Ok(whole) = value.parse::<i64>() {
-        // A whole number serves where a decimal is wanted too.
-        let float = matches!(find(config, key), Some(toml::Value::Float(_)));
-        #[expect(clippy::cast_precision_loss, reason = "limits are small numbers")]
-        if float { toml::Value::Float(whole as f64) } else { toml::Value::Integer(whole) }
-    } else {
-        toml::Value::Float(value.parse().map_err(|_| wrong("it must be a number"))?)
-    };
-    let mut table = config;
-    let mut parts: Vec<&str> = key.split('.').collect();
-    let last = parts.pop().unwrap_or(key);
-    for part in parts {
-        let entry = table.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-        table = entry.as_table_mut().ok_or_else(|| wrong("run.toml has something else there"))?;
-    }
-    table.insert(last.to_string(), parsed);
-    Ok(())
-}
-
-fn find<'a>(config: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
-    let mut parts = key.split('.');
-    let first = config.get(parts.next()?)?;
-    parts.try_fold(first, |value, part| value.get(part))
-}
-
-fn integer(config: &toml::Table, section: &str, key: &str) -> Option<u32> {
-    config.get(section)?.get(key)?.as_integer().and_then(|v| u32::try_from(v).ok())
+    recorded.set(key, value)?;
+    let scores = key == key!(server.window_ms) || key.starts_with("slo.");
+    if scores { Ok(()) } else { Err(RescoreError::Played { key: key.clone() }) }
 }
 
 /// The calls of every tape whose manifest is there and is the one that was played.
 fn tapes(
     run: &Run,
-    config: &toml::Table,
+    config: &Config,
     given: &[PathBuf],
 ) -> Result<BTreeMap<String, Vec<CallMeta>>, RescoreError> {
     let digests = run.info.as_ref().map(|i| i.tapes.clone()).unwrap_or_default();
-    let named = ["tape", "tape_b", "labelled"].iter().filter_map(|section| {
-        let path = config.get(*section)?.get("manifest")?.as_str()?;
-        (!path.is_empty()).then(|| PathBuf::from(path))
-    });
+    let named =
+        [&config.tape, &config.tape_b, &config.labelled].into_iter().map(|tape| tape.manifest.clone());
+    let named = named.filter(|path| !path.as_os_str().is_empty());
     let mut all = BTreeMap::new();
     for (path, must) in given.iter().cloned().map(|p| (p, true)).chain(named.map(|p| (p, false))) {
         let bytes = match std::fs::read(&path) {

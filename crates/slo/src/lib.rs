@@ -61,7 +61,7 @@ pub use evidence::{
 pub use figure::Figure;
 pub use judge::judge;
 pub use leak::{Leak, LeakRules, LeakVerdict, leak};
-pub use limits::{LimitError, Limits, LiveRules, StationarityRules, TtftBasis};
+pub use limits::{Limits, LiveRules, StationarityRules, TtftBasis};
 pub use live::{Abort, Alert, HardLimit, LiveWatch};
 pub use plan::{CallPlan, plan_calls};
 pub use reason::{CutShort, Latency, Reason};

@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use tapedeck_metrics::gpu::{GpuDevice, GpuProcess, from_dcgm_page, from_smi_csv};
 use tapedeck_metrics::{
-    EngineKind, HistogramDelta, Page, Understood, fetch_page, parse, understand, why_not_metrics,
+    EngineKind, HistogramDelta, Page, Understood, carries, fetch_page, guess_kind, parse, understand,
+    why_not_metrics,
 };
 use tapedeck_record::{ExitCode, Histogram, Metric};
 use tapedeck_transport::{Endpoint, GetLimits, NetConnector, NetOptions, Secret, TlsOptions};
@@ -153,7 +154,7 @@ fn from_text(text: &str, kind: Option<Kind>) -> Found {
 }
 
 fn from_page(page: &Page, kind: Option<Kind>) -> Found {
-    let guessed = EngineKind::guess(page);
+    let guessed = guess_kind(page);
     let gpus = from_dcgm_page(page).unwrap_or_default();
     if kind.is_none() && guessed == EngineKind::None && !gpus.is_empty() {
         return Found::Gpus(gpus);
@@ -170,7 +171,7 @@ fn from_page(page: &Page, kind: Option<Kind>) -> Found {
 }
 
 fn blind(kind: EngineKind, understood: &Understood) -> Vec<&'static str> {
-    let lost = |metric: &Metric| kind.has(*metric) && !understood.scrape.values.contains_key(metric);
+    let lost = |metric: &Metric| carries(kind, *metric) && !understood.scrape.values.contains_key(metric);
     RED_LINES.iter().filter(|metric| lost(metric)).map(|metric| metric.name()).collect()
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tapedeck_answers::Ceiling;
-use tapedeck_cases::Config;
+use tapedeck_config::Config;
 use tapedeck_record::{Case, Metric, Sample, SampleBody};
 use tapedeck_rundir::{CommittedStep, RunInfo, read_run};
 use tapedeck_sizing::statement::hard_ceiling;

@@ -1,9 +1,9 @@
 //! What a campaign will play, and about how long it takes.
 
 use serde::{Deserialize, Serialize};
+use tapedeck_answers::Part;
+use tapedeck_config::Config;
 
-use super::Part;
-use crate::config::Config;
 use crate::point::Point;
 use crate::reel::Role;
 use crate::tc07::load;

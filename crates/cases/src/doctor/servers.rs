@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tapedeck_fleet::{Action, Health, Instance, health, pool_from};
 use tapedeck_load::{Control, Deck, Plan, Played, Timeouts};
 use tapedeck_metrics::gpu::distinct;
-use tapedeck_metrics::{EngineKind, PoolInfo, Understood, scrape};
+use tapedeck_metrics::{EngineKind, PoolInfo, Understood, carries, scrape};
 use tapedeck_record::{CallMeta, Metric, Outcome, SpeechMap};
 use tapedeck_transport::GetLimits;
 use tokio::sync::mpsc;
@@ -209,7 +209,7 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
 }
 
 fn red_lines(name: String, kind: EngineKind, understood: &Understood) -> Check {
-    let expected = [Metric::KvPool, Metric::Preemptions].into_iter().filter(|metric| kind.has(*metric));
+    let expected = [Metric::KvPool, Metric::Preemptions].into_iter().filter(|metric| carries(kind, *metric));
     let missing: Vec<&str> =
         expected.filter(|m| !understood.scrape.values.contains_key(m)).map(Metric::name).collect();
     if missing.is_empty() {

@@ -1,9 +1,9 @@
 //! The tapes: is each of them what was frozen?
 
+use tapedeck_config::TapeConfig;
 use tapedeck_tape::{Manifest, verify};
 
 use super::{Check, Patient};
-use crate::config::TapeConfig;
 
 pub(super) fn examine(patient: &Patient<'_>, tell: &mut impl FnMut(Check)) {
     let config = patient.config;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tapedeck_fleet::Drain;
 use tapedeck_load::Played;
-use tapedeck_metrics::{EngineKind, Summary as SamplerSummary};
+use tapedeck_metrics::{EngineKind, Summary as SamplerSummary, carries};
 use tapedeck_record::{CallRecord, Metric, OutcomeClass, Sample, SampleBody};
 use tapedeck_rundir::StepWriter;
 use tapedeck_score::{Rules, score};
@@ -166,10 +166,10 @@ fn facts_of(name: &str, kind: EngineKind, prefix_caching: Option<bool>) -> Insta
     InstanceFacts {
         name: name.to_string(),
         expected: Expected {
-            kv_pool: kind.has(Metric::KvPool),
-            preemptions: kind.has(Metric::Preemptions),
-            prefix_cache: kind.has(Metric::PrefixQueries),
-            mm_cache: kind.has(Metric::MmQueries),
+            kv_pool: carries(kind, Metric::KvPool),
+            preemptions: carries(kind, Metric::Preemptions),
+            prefix_cache: carries(kind, Metric::PrefixQueries),
+            mm_cache: carries(kind, Metric::MmQueries),
         },
         prefix_cache: setting,
         mm_cache: CacheSetting::Unknown,

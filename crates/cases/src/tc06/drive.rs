@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tapedeck_answers::{Fault, Incident, LeftOut, Timeline};
+use tapedeck_config::BALANCER;
 use tapedeck_fleet::{Action, DrainRules, Instance, drain};
 use tapedeck_load::{Control, Played, Site};
 use tapedeck_record::{Case, Sample, StepId};
@@ -17,7 +18,7 @@ use tokio::time::sleep;
 
 use super::actions;
 use super::judge::{Seen, judge};
-use crate::control::{BALANCER, act, until_well};
+use crate::control::{act, until_well};
 use crate::earlier;
 use crate::error::CaseError;
 use crate::point::{About, Point, Tally, note, plan, preflight, sampler};

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use tapedeck_answers::LadderAnswer;
-use tapedeck_cases::config::{LadderConfig, LoadConfig};
-use tapedeck_cases::{Config, Quiet, tc03};
+use tapedeck_cases::{Quiet, tc03};
+use tapedeck_config::{Config, LadderConfig, LoadConfig};
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::{Limits, TtftBasis};

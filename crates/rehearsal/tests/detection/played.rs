@@ -1,7 +1,8 @@
 //! Faults that cases are played against, call by call, with the faulty engine and with a healthy one.
 
 use tapedeck_answers::{Decision, Fault, NStar, Soak};
-use tapedeck_cases::{CaseError, Config, Quiet, Role, World, tc03, tc04, tc05, tc06, tc08};
+use tapedeck_cases::{CaseError, Quiet, Role, World, tc03, tc04, tc05, tc06, tc08};
+use tapedeck_config::Config;
 use tapedeck_engine_model::{Degradation, Faults, Outage, Params, SlowBatch, StepCost};
 use tapedeck_record::{ExitCode, Outcome};
 use tapedeck_rehearsal::{run, world_with};

@@ -1,6 +1,7 @@
 //! Soak and faults: what time and injuries do.
 
 use tapedeck_answers::{Fault, FaultAnswer, Incident, Memory, SoakAnswer, Toll};
+use tapedeck_config::key;
 use tapedeck_l10n::Localize;
 use tapedeck_record::{CallFigure, Case};
 use tapedeck_slo::{Figure, LeakVerdict, Period};
@@ -138,11 +139,8 @@ fn toll(toll: &Toll) -> LocalizedText {
 }
 
 pub(super) fn faults(run: &Run, answer: &FaultAnswer, lang: Lang) -> Section {
-    // The limit stands in the run's settings, wherever that version keeps it.
-    let fault = run.config.as_ref().and_then(|c| c.get("fault"));
-    let limit_s = fault
-        .and_then(toml::Value::as_table)
-        .and_then(|f| f.values().find_map(|v| v.get("lag_p95_s")).and_then(toml::Value::as_float));
+    let recorded = run.config.as_ref();
+    let limit_s = recorded.and_then(|c| c.section(key!(fault), |config| config.fault.recovery.lag_p95_s));
     let mut lead: Vec<LocalizedText> = answer.complaints.iter().map(Localize::text).collect();
     if lead.is_empty() {
         lead.push(message!(MessageId::NoComplaint));

@@ -41,8 +41,8 @@ impl Writer<'_> {
             flatten("", &toml::Value::Table(table.clone()), &mut rows);
         }
         let mut settings = Vec::new();
-        if let Some(table) = &self.run.config {
-            flatten("", &toml::Value::Table(table.clone()), &mut settings);
+        if let Some(config) = &self.run.config {
+            flatten("", &toml::Value::Table(config.tree.clone()), &mut settings);
         }
         html! {
             section id="environment" {

@@ -1,6 +1,6 @@
 //! Whether two configs may write into one run.
 
-use super::Config;
+use crate::Config;
 
 impl Config {
     /// What keeps a run that was made with the config `was` from being shared: the first of the settings that decide
@@ -47,7 +47,7 @@ fn first_difference(key: &str, was: &toml::Value, now: &toml::Value) -> Option<S
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, LadderConfig};
+    use crate::{Config, LadderConfig};
 
     fn parse(text: &str) -> Config {
         Config::parse(text, "x.toml".as_ref()).unwrap()
