@@ -7,34 +7,30 @@ pub mod figures;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use tapedeck_answers::{ArrivalRate, ArrivalsAnswer};
 use tapedeck_config::ConfigError;
-use tapedeck_fleet::{DrainRules, drain};
 use tapedeck_load::arrivals::{
     Arrived, Caller, Fate, Law, Lengths, Lines, Offer, TimetableError, arrive, timetable,
 };
-use tapedeck_load::{Control, Deck, Played, shortened};
-use tapedeck_record::{
-    CallMeta, CallRecord, Case, Interval, Outcome, OutcomeClass, Sample, Schema, SpeechMap, StepId,
-};
-use tapedeck_rundir::{RunDir, StepWriter};
+use tapedeck_load::{Deck, Played, shortened};
+use tapedeck_record::{CallMeta, Case, Interval, Outcome, Schema, SpeechMap, StepId};
+use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{Bounds, CutShort, TierEvidence, TierReport, judge};
-use tokio::sync::{mpsc, watch};
+use tapedeck_slo::CutShort;
 
 use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
-use crate::point::{Point, cool_down, facts, note, plan, preflight, sampler};
-use crate::progress::{Observer, Phase, Progress};
-use crate::pulse::Pulse;
+use crate::point::{Point, plan};
+use crate::progress::Observer;
 use crate::reel::Role;
-use crate::world::{World, seconds};
+use crate::runner::{self, Director, LoadModel, Step, StepAccumulator};
+use crate::steps::Steps;
+use crate::world::World;
 
 pub use figures::{Setting, figures};
 
@@ -90,28 +86,28 @@ pub async fn run(
         simulated: world.simulated,
         interrupted: false,
     };
+    let mut steps = Steps::new(world, dir, watch);
     for (law, table) in asked.laws.iter().zip(tables) {
         let offer = Offer { table, deck: deck.clone(), lines: asked.lines };
         let id = StepId::new(Case::Arrivals, about_at_once(law, &offer)).with_label(rate_of(law));
         let step = id.to_string();
-        let file = format!("arrivals-{step}.json");
-        let rate = match dir
-            .finished(&step)
-            .is_some()
-            .then(|| earlier::read_file(dir, &file))
-            .transpose()?
-            .flatten()
-        {
-            Some(rate) => rate,
+        let earlier = match steps.dir.finished(&step) {
+            Some(_) => earlier::read_file(steps.dir, &answer_file(&step))?,
+            None => None,
+        };
+        let rate = match earlier {
+            Some(rate) => {
+                steps.taken_over();
+                rate
+            }
             None => {
-                if !answer.rates.is_empty() {
-                    cool_down(world, &step, watch).await;
-                }
-                let Some(rate) = one(world, dir, (&id, law, asked), &offer, &metas, watch).await? else {
+                let once = async |world: &World, dir: &mut RunDir, watch: &dyn Observer| {
+                    one(world, dir, (&id, law, asked), &offer, &metas, watch).await
+                };
+                let Some(rate) = steps.until_whole(&step, once).await?.flatten() else {
                     answer.interrupted = true;
                     break;
                 };
-                earlier::write_file(dir, &file, &rate)?;
                 rate
             }
         };
@@ -127,6 +123,11 @@ pub async fn run(
         earlier::write(dir, &answer)?;
     }
     Ok(answer)
+}
+
+/// The file that a step's answer is kept in.
+fn answer_file(step: &str) -> String {
+    format!("arrivals-{step}.json")
 }
 
 /// `00120.000` for 120 calls an hour: sorts by rate.
@@ -192,46 +193,7 @@ fn long_call(world: &World, role: Role, mean: Duration) -> Result<(Arc<Deck>, Ve
     Ok((Arc::new(deck), vec![meta]))
 }
 
-/// What a step has left so far.
-struct Kept<'a> {
-    world: &'a World,
-    pulse: Pulse<'a>,
-    metas: &'a [CallMeta],
-    writer: StepWriter,
-    rules: Rules,
-    calls: Vec<CallRecord>,
-    samples: Vec<Sample>,
-    errors: u64,
-}
-
-impl Kept<'_> {
-    fn call(&mut self, played: &Played) -> Result<(), CaseError> {
-        let trace = &played.trace;
-        let meta = usize::try_from(trace.call).ok().and_then(|i| self.metas.get(i));
-        let Some(meta) = meta else { return Ok(()) };
-        let spoken = Duration::from_nanos(trace.audio_ns.saturating_sub(trace.tail_silence_ns));
-        let record = score(trace, &shortened(meta, spoken), &self.rules, &Words::default());
-        self.writer.call(&record, trace)?;
-        let refused = record.outcome.outcome == Outcome::RefusedBusy;
-        let error = record.class == OutcomeClass::Error && !refused;
-        self.errors += u64::from(error && record.counted);
-        self.pulse.call(&record, error);
-        // A refusal is what is being counted here, not an error of the calls that were taken.
-        if !refused {
-            self.calls.push(record);
-        }
-        Ok(())
-    }
-
-    fn sample(&mut self, sample: Sample) -> Result<(), CaseError> {
-        self.writer.sample(&sample)?;
-        self.pulse.sample(&sample, &self.writer);
-        self.samples.push(sample);
-        Ok(())
-    }
-}
-
-/// Plays one rate and writes it down; nothing when the user stopped it.
+/// Plays one rate and writes it down; what it answers is missing where the load was cut.
 async fn one(
     world: &World,
     dir: &mut RunDir,
@@ -239,139 +201,88 @@ async fn one(
     offer: &Offer,
     metas: &[CallMeta],
     watch: &dyn Observer,
-) -> Result<Option<ArrivalRate>, CaseError> {
-    let point = Point::new(id.clone(), 1);
-    let (step, expected) = (point.step.as_str(), point.streams);
-    let table = &offer.table;
-    let planned = table.arrivals.iter().filter(|a| a.counted).count() as u64;
-    let expected_s = table.to.as_secs_f64() + point_tail_s(offer);
-    let at_s = world.now_s();
-    watch.on(&Progress::StepBegins { step, streams: expected, counted_calls: planned, expected_s, at_s });
-    watch.on(&Progress::Phase { step, phase: Phase::Preflight });
-    preflight(world, dir.path(), &point).await?;
-    note(world, dir, step, "step_begins", None)?;
-    let mut kept = Kept {
-        world,
-        pulse: Pulse::new(world, step, planned, watch),
-        metas,
-        writer: dir.begin(id)?,
-        rules: Rules::new(world.site.dialect.evidence(), world.config.server.window_ms),
-        calls: Vec::new(),
-        samples: Vec::new(),
-        errors: 0,
+) -> Result<(Option<CutShort>, Option<ArrivalRate>), CaseError> {
+    let point = Point { labels: vec!["open".into()], watch_vram: false, ..Point::new(id.clone(), 1) };
+    let (step, table) = (point.step.as_str(), &offer.table);
+    let described = Step {
+        point: &point,
+        model: LoadModel::Open,
+        streams: point.streams,
+        tape: world.reel(asked.role)?.name().to_string(),
+        planned: table.arrivals.iter().filter(|a| a.counted).count() as u64,
+        expected_s: table.to.as_secs_f64() + point_tail_s(offer),
     };
-    let (stop_sampling, sampling) = watch::channel(false);
-    let (sample_out, mut samples) = mpsc::unbounded_channel();
-    let sampling = tokio::spawn(sampler(world).run(sampling, sample_out));
-    watch.on(&Progress::Phase { step, phase: Phase::Load });
-    let ramp_from_s = world.now_s();
-    let (arrived, interrupted) = come(world, &point, offer, &mut kept, &mut samples).await?;
+    let rules = Rules::new(world.site.dialect.evidence(), world.config.server.window_ms);
+    let play = async |control, out| {
+        let plan = plan(world, &point);
+        let Arrived { mut summary, callers } =
+            arrive(plan, offer, world.site.clone(), world.origin, control, out).await;
+        // The timetable says when the window opens, and when it closes at the earliest.
+        let at = |d: Duration| summary.start_ns + u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let (from_ns, to_ns) = (at(table.from), at(table.to));
+        summary.window_from_ns = Some(from_ns);
+        summary.window_to_ns = summary.window_to_ns.or(Some(to_ns));
+        (summary, Callers { all: callers, window_ns: (from_ns, to_ns) })
+    };
+    let take = |measured: &mut StepAccumulator<'_>, played: &Played| take(&rules, metas, measured, played);
+    let direct = async |director: &mut Director<'_>| director.until_end().await;
+    let finished = runner::run(world, dir, &described, play, take, direct, watch).await?;
 
-    watch.on(&Progress::Phase { step, phase: Phase::Drain });
-    let rules = DrainRules { timeout: seconds(world.config.load.drain_s), ..DrainRules::default() };
-    let drained = if interrupted {
-        None
-    } else {
-        Some(drain(&*world.connector, &world.instances, rules, |_| {}).await)
-    };
-    let _ = stop_sampling.send(true);
-    while let Some(sample) = samples.recv().await {
-        kept.sample(sample)?;
+    let rate = (!finished.partial()).then(|| {
+        let Callers { all, window_ns: (from_ns, to_ns) } = &finished.left;
+        let s = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
+        let setting = Setting {
+            law,
+            lengths: asked.lengths,
+            lines: asked.lines,
+            server_lines: asked.server_lines,
+            window_s: (s(*from_ns), s(*to_ns)),
+            paused: world.paused,
+            seed: world.config.run.seed,
+        };
+        let report = &finished.report;
+        ArrivalRate {
+            step: step.into(),
+            failed: finished.errors,
+            verdict: report.verdict,
+            reasons: report.reasons.clone(),
+            throughput_per_h: report.throughput_per_h,
+            goodput_per_h: report.goodput_per_h,
+            ttft_p95_s: report.ttft().map(|s| s.p95.value),
+            final_p95_s: report.final_latency().map(|s| s.p95.value),
+            figures: figures(all, &setting),
+        }
+    });
+    dir.write_file(&format!("arrivals-{step}.csv"), table_of(&finished.left.all).as_bytes())?;
+    if let Some(rate) = &rate {
+        earlier::write_file(dir, &answer_file(step), rate)?;
     }
-    let sources = sampling.await.unwrap_or_default();
-
-    let window_s = (ramp_from_s + table.from.as_secs_f64(), ramp_from_s + table.to.as_secs_f64());
-    let setting = Setting {
-        law,
-        lengths: asked.lengths,
-        lines: asked.lines,
-        server_lines: asked.server_lines,
-        window_s,
-        paused: world.paused,
-        seed: world.config.run.seed,
-    };
-    let figures = figures(&arrived.callers, &setting);
-    let bounds = Bounds {
-        ramp_from_s,
-        window_from_s: window_s.0,
-        window_to_s: arrived
-            .summary
-            .window_to_ns
-            .map_or(window_s.1, |ns| Duration::from_nanos(ns).as_secs_f64()),
-        drain_to_s: world.now_s(),
-    };
-    let instances = facts(world, &sources);
-    let tape = world.reel(asked.role)?.name().to_string();
-    let wake_late_us = kept.writer.wake_late_p99_us().filter(|_| !world.paused);
-    let evidence = TierEvidence {
-        samples: &kept.samples,
-        instances: &instances,
-        evidence: world.site.dialect.evidence(),
-        window_ms: world.config.server.window_ms,
-        tail_silence_ms: world.config.load.tail_silence_ms,
-        wake_late_p99_ms: wake_late_us.map(|us| f64::from(us) / 1e3),
-        client_drift_ppm: (!world.paused).then(|| kept.writer.drift_ppm()).flatten(),
-        drain_s: drained.as_ref().filter(|d| d.drained == Some(true)).map(|d| d.seconds),
-        drained: drained.as_ref().and_then(|d| d.drained),
-        simulated: world.simulated,
-        paused: world.paused,
-        open_arrivals: true,
-        cut_short: interrupted.then_some(CutShort::Interrupted),
-        seed: world.config.run.seed,
-        ..TierEvidence::new(expected, &tape, &kept.calls, bounds)
-    };
-    let kept_evidence = evidence.kept();
-    let report = TierReport { labels: vec!["open".into()], ..judge(&evidence, &world.config.slo) };
-    dir.write_file(&format!("arrivals-{step}.csv"), table_of(&arrived.callers).as_bytes())?;
-    let rate = ArrivalRate {
-        step: step.into(),
-        failed: kept.errors,
-        verdict: report.verdict,
-        reasons: report.reasons.clone(),
-        throughput_per_h: report.throughput_per_h,
-        goodput_per_h: report.goodput_per_h,
-        ttft_p95_s: report.ttft().map(|s| s.p95.value),
-        final_p95_s: report.final_latency().map(|s| s.p95.value),
-        figures,
-    };
-    dir.commit(kept.writer, report.clone(), kept_evidence, interrupted)?;
-    if interrupted {
-        return Ok(None);
-    }
-    watch.on(&Progress::StepDone { step, report: &report, resumed: false });
-    Ok(Some(rate))
+    let (cut, _) = finished.commit(world, dir, watch).await?;
+    Ok((cut, rate))
 }
 
-/// Lets the callers come until the last of the counted ones has gone, or the user stops it.
-async fn come(
-    world: &World,
-    point: &Point,
-    offer: &Offer,
-    kept: &mut Kept<'_>,
-    samples: &mut mpsc::UnboundedReceiver<Sample>,
-) -> Result<(Arrived, bool), CaseError> {
-    let control = Control::new();
-    let (out, mut calls) = mpsc::unbounded_channel();
-    let arriving = arrive(plan(world, point), offer, world.site.clone(), world.origin, control.clone(), out);
-    let (mut arriving, mut interrupt) = (pin!(arriving), pin!(kept.world.until_interrupted()));
-    let mut interrupted = false;
-    let arrived = loop {
-        tokio::select! {
-            biased;
-            () = &mut interrupt, if !interrupted => {
-                interrupted = true;
-                control.cut();
-            }
-            Some(played) = calls.recv() => kept.call(&played)?,
-            Some(sample) = samples.recv() => kept.sample(sample)?,
-            arrived = &mut arriving => break arrived,
-        }
-    };
-    // What ended in the last instant is still in the channel.
-    while let Ok(played) = calls.try_recv() {
-        kept.call(&played)?;
+/// Everybody who came.
+struct Callers {
+    all: Vec<Caller>,
+    /// The window of the timetable, on the run's clock.
+    window_ns: (u64, u64),
+}
+
+/// Scores a call; a refusal is what is being counted here, not an error of the calls that were taken.
+fn take(
+    rules: &Rules,
+    metas: &[CallMeta],
+    measured: &mut StepAccumulator<'_>,
+    played: &Played,
+) -> Result<(), CaseError> {
+    let trace = &played.trace;
+    let Some(meta) = usize::try_from(trace.call).ok().and_then(|i| metas.get(i)) else { return Ok(()) };
+    let spoken = Duration::from_nanos(trace.audio_ns.saturating_sub(trace.tail_silence_ns));
+    let record = score(trace, &shortened(meta, spoken), rules, &Words::default());
+    match record.outcome.outcome {
+        Outcome::RefusedBusy => measured.refused(&record, played),
+        _ => measured.judged(record, played),
     }
-    Ok((arrived, interrupted))
 }
 
 /// About how many calls there will be at once: traffic and three deviations, or the lines.

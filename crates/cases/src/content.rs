@@ -61,6 +61,14 @@ impl Content {
         }
     }
 
+    /// Name of the tape whose words are compared with their references.
+    ///
+    /// # Errors
+    /// [`CaseError::NoTape`] where the world does not hold it.
+    pub fn scored_tape(&self, world: &World) -> Result<String, CaseError> {
+        Ok(world.reel(self.role(0))?.name().to_string())
+    }
+
     /// The same for the load generator.
     ///
     /// # Errors

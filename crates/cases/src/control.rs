@@ -16,8 +16,8 @@ use tapedeck_record::{ControlRefusal, CrashCause};
 use tapedeck_rundir::{EventDetail, RunDir};
 
 use crate::error::CaseError;
-use crate::point::note;
 use crate::progress::{Observer, Progress};
+use crate::runner::note;
 use crate::world::World;
 
 /// The real hands: every command of the config, run in a shell.

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tapedeck_answers::{AnswerError, AnswerFile, NStar, files};
+use tapedeck_record::{Case, StepId};
 use tapedeck_rundir::{RunDir, RunDirError};
-use tapedeck_slo::{Capacity, CapacityState};
+use tapedeck_slo::{Capacity, CapacityState, QualityBaseline};
 
 use crate::error::CaseError;
 
@@ -68,4 +69,20 @@ pub fn n_star(dir: &RunDir, given: Option<NStar>) -> Result<NStar, CaseError> {
         }
         _ => Err(missing(format!("the ladder of this run found no N* ({})", capacity.display()))),
     }
+}
+
+/// Error rates of one stream on a tape, as TC-04 or TC-01 of this run left them; TC-04 plays more words.
+///
+/// # Errors
+/// Calls that cannot be read.
+pub fn quality_baseline(dir: &RunDir, tape: &str) -> Result<Option<QualityBaseline>, CaseError> {
+    for case in [Case::Quality, Case::SingleStream] {
+        let step = StepId::new(case, 1).to_string();
+        if dir.finished(&step).is_some_and(|done| done.report.tape == tape)
+            && let Some(baseline) = QualityBaseline::of(&dir.calls_of(&step)?)
+        {
+            return Ok(Some(baseline));
+        }
+    }
+    Ok(None)
 }

@@ -61,6 +61,19 @@ pub enum CaseError {
         /// Which, and how it showed.
         why: String,
     },
+    /// A GPU was too hot again and again in the same step.
+    #[error(
+        "GPU {gpu} reached {celsius} C, and the step was cut {times} times; see to its cooling, or raise \
+         slo.live.gpu_pause_c; the earlier steps are kept, go on with --into and the folder of the run"
+    )]
+    TooHot {
+        /// Which GPU.
+        gpu: String,
+        /// Its temperature when the step was cut for the last time, degrees Celsius.
+        celsius: f64,
+        /// How often the step was cut.
+        times: u32,
+    },
     /// Something has to be done to an instance, and cannot be.
     #[error("{}", what.text().en)]
     Control {
@@ -88,9 +101,11 @@ impl CaseError {
             | Self::Missing { .. }
             | Self::Control { .. } => ExitCode::Usage,
             Self::RunDir(RunDirError::OtherSettings { .. } | RunDirError::NotARun { .. }) => ExitCode::Usage,
-            Self::RunDir(_) | Self::Preflight { .. } | Self::InstanceDown { .. } | Self::Answer(_) => {
-                ExitCode::Environment
-            }
+            Self::RunDir(_)
+            | Self::Preflight { .. }
+            | Self::InstanceDown { .. }
+            | Self::TooHot { .. }
+            | Self::Answer(_) => ExitCode::Environment,
         }
     }
 }

@@ -13,8 +13,8 @@ use tapedeck_rundir::RunDir;
 use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
-use crate::point::cool_down;
-use crate::progress::{Observer, Progress};
+use crate::progress::Observer;
+use crate::steps::Steps;
 use crate::world::World;
 
 /// What begins a fault and what ends it.
@@ -51,32 +51,31 @@ pub async fn run(
         simulated: world.simulated,
         interrupted: false,
     };
+    let mut steps = Steps::new(world, dir, watch);
     for &share in &world.config.fault.shares {
         let label = format!("{}-{:03.0}", fault.name(), share * 100.0);
         let streams = answer.n_star.share(share, world.instances.len());
         let id = StepId::new(Case::Fault, streams).with_label(label);
         let step = id.to_string();
         let file = format!("tc06/{step}.json");
-        if let (Some(_), Some(incident)) = (dir.finished(&step), earlier::read_file(dir, &file)?) {
+        if let (Some(_), Some(incident)) = (steps.dir.finished(&step), earlier::read_file(steps.dir, &file)?)
+        {
+            steps.taken_over();
             answer.incidents.push(incident);
             continue;
         }
-        if !answer.incidents.is_empty() {
-            cool_down(world, &step, watch).await;
-        }
         let scene = drive::Scene { fault, victim: &victim, share, id: &id, file: &file };
-        match drive::play(world, dir, &scene, watch).await? {
-            Some(incident) => {
-                for sentence in incident.sentences() {
-                    watch.on(&Progress::Note { text: &sentence });
-                }
-                answer.incidents.push(incident);
-            }
-            None => {
-                answer.interrupted = true;
-                return Ok(answer);
-            }
+        let once = async |world: &World, dir: &mut RunDir, watch: &dyn Observer| {
+            drive::play(world, dir, &scene, watch).await
+        };
+        let Some(incident) = steps.until_whole(&step, once).await?.flatten() else {
+            answer.interrupted = true;
+            return Ok(answer);
+        };
+        for sentence in incident.sentences() {
+            steps.say(&sentence);
         }
+        answer.incidents.push(incident);
     }
     conclude(&mut answer, world.instances.len());
     earlier::write(dir, &answer)?;

@@ -49,6 +49,11 @@ impl Control {
         self.advance(Phase::Cut);
     }
 
+    /// Completes when calls are to end now.
+    pub async fn until_cut(&self) {
+        self.reached(Phase::Cut).await;
+    }
+
     fn advance(&self, to: Phase) {
         if self.shared.phase.fetch_max(to as u8, Ordering::AcqRel) < to as u8 {
             self.shared.changed.notify_waiters();

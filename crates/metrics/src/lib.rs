@@ -2,21 +2,18 @@
 //!
 //! An engine's `/metrics` page is [`parse`]d into plain series, [`understand`] puts them under our own names, and a
 //! [`Sampler`] repeats that for a list of sources once a second and hands out [`Sample`]s: a page that could not be read
-//! is a gap, never a zero. [`counter_delta`] and [`histogram_delta`] then turn samples into what happened in a window.
+//! is a gap, never a zero.
 //!
 //! ```
-//! use tapedeck_metrics::{EngineKind, counter_delta, parse, understand};
+//! use tapedeck_metrics::{EngineKind, parse, understand};
 //! use tapedeck_record::Metric;
 //!
 //! let page = parse("vllm:num_preemptions_total{engine=\"0\"} 3\nvllm:num_preemptions_total{engine=\"1\"} 4\n");
 //! let understood = understand(&page, EngineKind::Vllm);
 //! assert_eq!(understood.scrape.values[&Metric::Preemptions], 7.0);
-//! // A counter that fell was restarted: what it counted since is bridged and the restart is marked.
-//! let delta = counter_delta(&[(0.0, 1000.0), (1.0, 40.0)]).unwrap();
-//! assert_eq!((delta.delta, delta.resets), (40.0, 1));
 //! ```
 //!
-//! Read on in `parse` (the format), `understand` and `alias` (whose names mean what), `window` (deltas and gaps),
+//! Read on in `parse` (the format), `understand` and `alias` (whose names mean what), `buckets` (histograms),
 //! `scrape` and `sampler` (when and how pages are read), `gpu` and `client` (read-outs that are no page).
 //!
 //! Limits: no push gateways, no protobuf exposition, no native histograms; a summary's quantiles are not used.
@@ -24,6 +21,7 @@
 //! [`Sample`]: tapedeck_record::Sample
 
 mod alias;
+mod buckets;
 mod client;
 pub mod gpu;
 mod parse;
@@ -31,9 +29,9 @@ mod pool;
 mod sampler;
 mod scrape;
 mod understand;
-mod window;
 
 pub use alias::{carries, guess_kind, metrics_of};
+pub use buckets::{BucketQuantile, Buckets};
 pub use client::{ClientProbe, ClientUse, NoProbe, ProcSelf};
 pub use parse::{Kind, Page, Series, parse};
 pub use pool::{PoolInfo, pool_from_log};
@@ -41,6 +39,3 @@ pub use sampler::{ClientSource, EngineSource, GpuWatch, Reading, Sampler, Source
 pub use scrape::{Fetched, ScrapeError, Scraped, fetch_page, scrape, why_not_metrics};
 pub use tapedeck_record::EngineKind;
 pub use understand::{Missing, Understood, understand};
-pub use window::{
-    BucketQuantile, Delta, Gaps, HistogramDelta, counter_delta, gaps, histogram_delta, histograms, readings,
-};

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use tapedeck_metrics::gpu::from_smi_csv;
 use tapedeck_metrics::{
-    EngineKind, Page, Understood, counter_delta, histogram_delta, parse, pool_from_log, understand,
-    why_not_metrics,
+    Buckets, EngineKind, Page, Understood, parse, pool_from_log, understand, why_not_metrics,
 };
 use tapedeck_record::Metric;
+use tapedeck_stats::counter_delta;
 
 fn fixture(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/metrics").join(name);
@@ -133,16 +133,14 @@ fn histograms_have_counts_and_only_sound_sums() {
 fn two_pages_make_a_window() {
     let (idle, loaded) = (vllm("vllm-metrics-idle.txt"), vllm("vllm-metrics-realtime-load.txt"));
     let tokens = |page: &Understood| page.scrape.values[&Metric::GenerationTokens];
-    let grown = counter_delta(&[(0.0, tokens(&idle)), (60.0, tokens(&loaded))]).unwrap();
-    assert_eq!((grown.delta, grown.resets, grown.seconds), (1685.0, 0, 60.0));
+    let grown = counter_delta([tokens(&idle), tokens(&loaded)]).unwrap();
+    assert_eq!((grown.delta, grown.resets), (1685.0, 0));
     let ttft = |page: &Understood| page.scrape.histograms["ttft"].clone();
     let (before, after) = (ttft(&idle), ttft(&loaded));
-    let delta = histogram_delta(&[(0.0, &before), (60.0, &after)]).unwrap();
-    assert_eq!((delta.total(), delta.resets), (29.0, 0));
-    assert!((delta.mean().unwrap() - 1.384_098_768_234_253 / 29.0).abs() < 1e-12);
-    let p95 = delta.quantile(0.95).unwrap();
-    let estimate = p95.estimate.unwrap();
-    assert!(p95.lower <= estimate && estimate <= p95.upper, "{p95:?}");
+    assert_eq!(after.counts.last().unwrap() - before.counts.last().unwrap(), 29.0);
+    assert!((after.sum.unwrap() - before.sum.unwrap() - 1.384_098_768_234_253).abs() < 1e-12);
+    let p95 = Buckets::of(&after).quantile(0.95).unwrap();
+    assert!(p95.lower < p95.upper && p95.upper.is_finite(), "{p95:?}");
 }
 
 fn series(page: &Page) -> Vec<(&str, f64)> {
@@ -184,7 +182,7 @@ fn m06_one_counter_under_two_spellings() {
 fn m07_a_counter_that_fell_was_restarted() {
     let value =
         |name| series(&parse(&fixture(name))).into_iter().find(|(name, _)| *name == "x_total").unwrap().1;
-    let delta = counter_delta(&[(0.0, value("m07-reset-1.prom")), (1.0, value("m07-reset-2.prom"))]).unwrap();
+    let delta = counter_delta([value("m07-reset-1.prom"), value("m07-reset-2.prom")]).unwrap();
     assert_eq!((delta.delta, delta.resets), (40.0, 1));
 }
 

@@ -42,6 +42,13 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         true
     }
 
+    /// Whether the engine counts a call as requests that are work from their first instant to their last. Only then
+    /// do the sums of its latency histograms mean processing time; a session that waits for audio inside one request
+    /// swells them by its own length.
+    fn requests_are_work(&self) -> bool {
+        false
+    }
+
     /// The longest call that the server is known to survive, where there is such a limit and we know it. A
     /// longer one must not be played: it may end more than itself.
     fn longest_call(&self) -> Option<Duration> {

@@ -97,6 +97,10 @@ impl Dialect for OpenAiTranscriptions {
         false
     }
 
+    fn requests_are_work(&self) -> bool {
+        true
+    }
+
     fn upgrade(&self) -> Upgrade {
         let content = format!("multipart/form-data; boundary={BOUNDARY}");
         Upgrade { headers: vec![("content-type".to_owned(), content)], subprotocol: None }

@@ -5,8 +5,8 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::tenth;
 use tapedeck_answers::LadderAnswer;
@@ -18,6 +18,7 @@ use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Verdict;
 use tapedeck_transport::BoxFuture;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The hands of the rehearsal, on instances whose log tells of a death, or which may not be started.
 #[derive(Debug)]
@@ -76,6 +77,56 @@ impl Observer for Holding {
     }
 }
 
+/// The rehearsed card, at 60 C but for some time.
+#[derive(Debug)]
+struct Heat {
+    card: Arc<dyn GpuSource>,
+    from: Instant,
+    hot_s: std::ops::Range<f64>,
+}
+
+impl GpuSource for Heat {
+    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
+        Box::pin(async {
+            let mut devices = self.card.read().await?;
+            for device in &mut devices {
+                let hot = self.hot_s.contains(&self.from.elapsed().as_secs_f64());
+                device.reading.temperature_c = Some(if hot { 90.0 } else { 60.0 });
+            }
+            Ok(devices)
+        })
+    }
+}
+
+/// Keeps what is said, and stops the run once it waits for a GPU, where it is to.
+struct Waiting {
+    said: Arc<Mutex<Vec<String>>>,
+    stop: Option<watch::Sender<bool>>,
+}
+
+impl Observer for Waiting {
+    fn on(&self, progress: &Progress<'_>) {
+        if let Progress::Note { text } = progress {
+            self.said.lock().unwrap().push((*text).to_owned());
+            if let Some(stop) = self.stop.as_ref().filter(|_| text.starts_with("waiting for GPU-simulated")) {
+                let _ = stop.send(true);
+            }
+        }
+    }
+}
+
+/// A ladder over a card that is hot for some time; `stop` ends it when it waits. What was said comes last.
+fn under_heat(hot_s: std::ops::Range<f64>, stop: bool) -> (Went, Vec<String>) {
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let went = climb(|world, interrupt| {
+        let card = world.gpus[0].clone();
+        world.gpus = vec![Arc::new(Heat { card, from: Instant::now(), hot_s })];
+        Waiting { said: said.clone(), stop: stop.then_some(interrupt) }
+    });
+    let said = said.lock().unwrap().clone();
+    (went, said)
+}
+
 /// Does something to `inst2` once: at the tenth counted call, or when the drain begins.
 struct Accident {
     hands: Arc<dyn Control>,
@@ -102,15 +153,15 @@ impl Observer for Accident {
 type Went = (Result<LadderAnswer, CaseError>, Vec<String>);
 
 /// A ladder of 6 and 12 streams in a world that `prepare` has changed, watched by what that gives back.
-fn climb<O: Observer>(prepare: impl FnOnce(&mut World) -> O) -> Went {
+fn climb<O: Observer>(prepare: impl FnOnce(&mut World, watch::Sender<bool>) -> O) -> Went {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().to_path_buf();
     let answer = run(async move {
-        let (_keep, interrupt) = watch::channel(false);
+        let (keep, interrupt) = watch::channel(false);
         let mut config = tenth(1, &[6, 12]);
         config.ladder.refine = false;
         let mut world = world(config, interrupt).unwrap();
-        let watch = prepare(&mut world);
+        let watch = prepare(&mut world, keep.clone());
         let info = RunInfo { run_id: "run".into(), case: "tc03".into(), ..RunInfo::default() };
         let mut dir = RunDir::create(&path, &info, &world.config.to_toml().unwrap()).unwrap();
         tc03::run(&world, &mut dir, &watch).await
@@ -127,7 +178,7 @@ fn climb<O: Observer>(prepare: impl FnOnce(&mut World) -> O) -> Went {
 
 /// The same with an accident in its first tier, and instances whose log says so much.
 fn with_accident(action: Action, at_drain: bool, log: &'static str, managed: bool) -> Went {
-    climb(|world| {
+    climb(|world, _| {
         let hands = world.control.clone();
         world.control = Arc::new(Told { hands: hands.clone(), log, managed });
         Accident { hands, action, at_drain, happened: AtomicBool::new(false) }
@@ -178,7 +229,7 @@ fn after_a_drain_that_does_not_end_all_are_restarted_and_the_step_stands() {
 
 #[test]
 fn memory_that_is_not_given_back_is_no_drain() {
-    let (answer, events) = climb(|world| {
+    let (answer, events) = climb(|world, _| {
         let held = Holding { card: world.gpus[0].clone(), held: Arc::default() };
         world.gpus = vec![Arc::new(Holding { card: held.card.clone(), held: held.held.clone() })];
         held
@@ -197,4 +248,73 @@ fn what_may_not_be_restarted_is_said_and_the_case_gives_up_on_it() {
     assert!(error.contains("inst2"), "{error}");
     let said = &events[at(&events, "restart_not_possible")];
     assert!(said.contains("no start command") && said.contains("managed = false"), "{said}");
+}
+
+#[test]
+fn a_hot_gpu_cuts_the_step_which_is_played_again_when_all_are_cool() {
+    let ((answer, events), said) = under_heat(40.0..100.0, false);
+    let tiers = answer.unwrap().tiers;
+    assert_eq!(
+        tiers.iter().map(|t| (t.streams, t.verdict)).collect::<Vec<_>>(),
+        [(6, Verdict::Pass), (12, Verdict::Pass)]
+    );
+    let order = ["gpu_hot: GPU-simulated: 90 C", "cut_short: GPU GPU-simulated is at 90 C", "gpu_cool: "];
+    assert!(order.map(|e| at(&events, e)).is_sorted(), "{events:#?}");
+    assert_eq!(events.iter().filter(|e| e.starts_with("step_begins")).count(), 3, "{events:#?}");
+    assert!(
+        said.contains(
+            &"waiting for GPU-simulated (90 C) to fall below 80 C; then N006 is played again".into()
+        ),
+        "{said:#?}"
+    );
+    assert!(tiers[0].window_from_s > 100.0, "played again only when it was cool: {}", tiers[0].window_from_s);
+}
+
+#[test]
+fn waiting_for_a_hot_gpu_can_be_stopped() {
+    let ((answer, events), _) = under_heat(40.0..1e9, true);
+    let answer = answer.unwrap();
+    assert!(answer.interrupted && answer.tiers.is_empty(), "{answer:?}");
+    assert!(events.iter().all(|e| !e.starts_with("gpu_cool")), "{events:#?}");
+}
+
+/// Hot whenever streams play.
+#[derive(Debug)]
+struct HotUnderLoad {
+    card: Arc<dyn GpuSource>,
+    loaded: Arc<AtomicBool>,
+}
+
+impl GpuSource for HotUnderLoad {
+    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
+        Box::pin(async {
+            let mut devices = self.card.read().await?;
+            for device in &mut devices {
+                let loaded = self.loaded.load(Ordering::SeqCst);
+                device.reading.temperature_c = Some(if loaded { 91.0 } else { 70.0 });
+            }
+            Ok(devices)
+        })
+    }
+}
+
+impl Observer for HotUnderLoad {
+    fn on(&self, progress: &Progress<'_>) {
+        if let Progress::Phase { phase, .. } = progress {
+            self.loaded.store(*phase == Phase::Load, Ordering::SeqCst);
+        }
+    }
+}
+
+#[test]
+fn a_gpu_that_is_hot_again_and_again_ends_the_case() {
+    let (answer, events) = climb(|world, _| {
+        let heat = HotUnderLoad { card: world.gpus[0].clone(), loaded: Arc::default() };
+        world.gpus = vec![Arc::new(HotUnderLoad { card: heat.card.clone(), loaded: heat.loaded.clone() })];
+        heat
+    });
+    let error = answer.unwrap_err();
+    assert!(matches!(&error, CaseError::TooHot { gpu, times: 3, .. } if gpu == "GPU-simulated"), "{error}");
+    assert!(error.to_string().contains("slo.live.gpu_pause_c"), "{error}");
+    assert_eq!(events.iter().filter(|e| e.starts_with("gpu_hot")).count(), 3, "{events:#?}");
 }

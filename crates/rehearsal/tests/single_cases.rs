@@ -7,7 +7,9 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use bytes::Bytes;
 use common::{fixtures, tenth};
 use tapedeck_answers::{
     AnswerFile, Decision, FootprintAnswer, LadderAnswer, Level, LongCallsAnswer, NStar, QualityAnswer,
@@ -16,10 +18,15 @@ use tapedeck_answers::{
 use tapedeck_cases::{CaseError, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
 use tapedeck_config::{Config, LadderContent, Pace};
 use tapedeck_l10n::Localize;
+use tapedeck_protocol::{Dialect, Frame, Ready, Session, SessionStart, Upgrade};
+use tapedeck_record::Evidence;
 use tapedeck_rehearsal::{run, world_with};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::{CapacityState, TtftBasis, Verdict};
+use tapedeck_transport::{BoxFuture, ConnectError, Connector, Endpoint, Io};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The tenth-length demo with all its tapes, and an engine with these settings.
 fn config(engine: &str) -> Config {
@@ -41,6 +48,17 @@ fn play<A>(
     out: &Path,
     script: impl AsyncFnOnce(&World, &mut RunDir) -> A,
 ) -> A {
+    play_in(config, needs, case, out, async |world, dir| script(world, dir).await)
+}
+
+/// The same with a world that the script may change first.
+fn play_in<A>(
+    config: Config,
+    needs: &[Role],
+    case: &str,
+    out: &Path,
+    script: impl AsyncFnOnce(&mut World, &mut RunDir) -> A,
+) -> A {
     run(async move {
         let (_keep, interrupt) = watch::channel(false);
         let mut world = world_with(config, needs, interrupt).unwrap();
@@ -61,7 +79,7 @@ fn play<A>(
             RunDir::create(out, &info, &toml).unwrap()
         };
         world.go_on(&dir).await;
-        script(&world, &mut dir).await
+        script(&mut world, &mut dir).await
     })
     .unwrap()
 }
@@ -220,6 +238,110 @@ fn words_that_do_not_suffer_raise_none() {
     assert_eq!(answer.points.iter().map(|p| p.streams).collect::<Vec<_>>(), [12, 18, 24]);
     assert_eq!(answer.baseline.unwrap().wer.unwrap().calls, 8);
     assert_eq!((answer.clean_up_to, answer.published), (None, 16));
+}
+
+/// The alarm of the only tier of a ladder of 24 streams, after one stream alone in the same run.
+fn alarm_after_one_stream(worst: f64) -> Option<bool> {
+    let mut config = config(&format!(
+        "{CROWDED}[engine.degradation]\nbase = 0.0\nworst = {worst:?}\nfrom_lag_ms = 400\nfull_lag_ms = 1500\n"
+    ));
+    config.ladder.tiers = vec![24];
+    config.ladder.refine = false;
+    let out = tempfile::tempdir().unwrap();
+    play(config.clone(), &[], "tc01", out.path(), async |w, d| tc01::run(w, d, &Quiet).await.unwrap());
+    let ladder = play(config, &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+    ladder.tiers[0].quality.as_ref().unwrap().alarm
+}
+
+#[test]
+fn the_words_of_a_tier_are_held_against_the_single_stream_of_the_run() {
+    assert_eq!(alarm_after_one_stream(0.3), Some(true));
+    assert_eq!(alarm_after_one_stream(0.0), Some(false));
+}
+
+/// The rehearsed dialect of a server whose requests are work from their first instant to their last.
+#[derive(Debug)]
+struct Work(Arc<dyn Dialect>);
+
+impl Dialect for Work {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn evidence(&self) -> Evidence {
+        self.0.evidence()
+    }
+
+    fn ready(&self) -> Ready {
+        self.0.ready()
+    }
+
+    fn requests_are_work(&self) -> bool {
+        true
+    }
+
+    fn upgrade(&self) -> Upgrade {
+        self.0.upgrade()
+    }
+
+    fn prepare(&self, pcm: &Bytes, chunk_bytes: usize) -> Vec<Frame> {
+        self.0.prepare(pcm, chunk_bytes)
+    }
+
+    fn session(&self, start: &SessionStart) -> Box<dyn Session> {
+        self.0.session(start)
+    }
+}
+
+/// The rehearsed connections, but for the pages: each instance has computed a tenth of the time.
+#[derive(Debug)]
+struct Pages {
+    pipes: Arc<dyn Connector>,
+    from: Instant,
+}
+
+impl Connector for Pages {
+    fn connect<'a>(&'a self, endpoint: &'a Endpoint) -> BoxFuture<'a, Result<Io, ConnectError>> {
+        if endpoint.path_and_query() != "/metrics" {
+            return self.pipes.connect(endpoint);
+        }
+        let sum_s = self.from.elapsed().as_secs_f64() / 10.0;
+        let name = "vllm:e2e_request_latency_seconds";
+        let body = format!(
+            "vllm:kv_cache_usage_perc 0.1\nvllm:num_preemptions_total 0\nvllm:num_requests_running 1\n\
+             vllm:num_requests_waiting 0\n{name}_bucket{{le=\"+Inf\"}} 9\n{name}_count 9\n{name}_sum {sum_s}\n"
+        );
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n", body.len());
+        let (ours, mut theirs) = tokio::io::duplex(1 << 16);
+        tokio::spawn(async move {
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"\r\n\r\n") && theirs.read_buf(&mut asked).await.is_ok_and(|n| n > 0) {}
+            let _ = theirs.write_all((head + &body).as_bytes()).await;
+        });
+        Box::pin(std::future::ready(Ok(Io::Pipe(ours))))
+    }
+}
+
+#[test]
+fn the_engines_own_sums_are_believed_where_the_dialect_says_that_they_are_work() {
+    let rtf = |work: bool| {
+        let out = tempfile::tempdir().unwrap();
+        let mut config = config("");
+        config.ladder.tiers = vec![6];
+        config.ladder.refine = false;
+        play_in(config, &[], "tc03", out.path(), async |world, dir| {
+            world.connector = Arc::new(Pages { pipes: world.connector.clone(), from: Instant::now() });
+            if work {
+                world.site.dialect = Arc::new(Work(world.site.dialect.clone()));
+            }
+            tc03::run(world, dir, &Quiet).await.unwrap().tiers[0].server_rtf
+        })
+    };
+    assert_eq!(rtf(false), None);
+    // Three engines compute a tenth of the time each, while nearly six seconds a second are played.
+    let told = rtf(true).unwrap();
+    assert!((0.05..0.08).contains(&told), "{told}");
 }
 
 /// A ladder, then its middle tier again in the same run.

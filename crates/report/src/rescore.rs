@@ -274,9 +274,5 @@ fn rejudge(
 ) -> TierReport {
     let mut report = judge(&evidence.tier(calls, samples), limits);
     report.labels.clone_from(&old.labels);
-    // The baseline of the alarm belongs to another step; rates do not change with limits on latency.
-    if let (Some(new), Some(old)) = (&mut report.quality, &old.quality) {
-        new.alarm = old.alarm;
-    }
     report
 }

@@ -1,5 +1,7 @@
 //! Everything that is known of a tier when it is judged.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Evidence, Sample};
 
@@ -67,8 +69,10 @@ pub struct Bounds {
 }
 
 /// Error rates of the single-stream baseline, 0..1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QualityBaseline {
+    /// The calls that were played, by their index on the tape: a tier is held against them by these calls alone.
+    pub calls: BTreeSet<u32>,
     /// Character error rate.
     pub cer: Option<f64>,
     /// Word error rate.
@@ -122,8 +126,8 @@ pub struct TierEvidence<'a> {
     pub tiers_planned: u32,
     /// The live rule by which the tier was given up: that fails it, whatever its few calls say.
     pub abort: Option<Abort>,
-    /// Whether the sums of the engines' latency histograms mean processing time; not so for vLLM's realtime
-    /// endpoint, whose sums swell by the session's length.
+    /// Whether the sums of the engines' latency histograms mean processing time: the dialect says so. Not so for
+    /// vLLM's realtime endpoint, whose sums swell by the session's length.
     pub server_sums: bool,
     /// Why the tier ended before its last counted call, where it did.
     pub cut_short: Option<CutShort>,
@@ -247,7 +251,7 @@ impl StepEvidence {
             abort: self.abort.clone(),
             server_sums: self.server_sums,
             cut_short: self.cut_short.clone(),
-            baseline: self.baseline,
+            baseline: self.baseline.clone(),
             seed: self.seed,
         }
     }
@@ -279,7 +283,7 @@ impl TierEvidence<'_> {
             abort: self.abort.clone(),
             server_sums: self.server_sums,
             cut_short: self.cut_short.clone(),
-            baseline: self.baseline,
+            baseline: self.baseline.clone(),
             seed: self.seed,
         }
     }

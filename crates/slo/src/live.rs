@@ -113,17 +113,12 @@ pub enum Alert {
         /// Why.
         why: HardLimit,
     },
-    /// Wait until the GPU has cooled down.
+    /// End the tier, wait until the GPUs have cooled down, play it again.
     PauseForHeat {
         /// GPU uuid.
         gpu: String,
         /// Temperature, degrees Celsius.
         celsius: f64,
-    },
-    /// The GPU has cooled down.
-    Resume {
-        /// GPU uuid.
-        gpu: String,
     },
     /// An instance's page could not be read several times in a row: find out whether it is down.
     Silent {
@@ -246,12 +241,7 @@ impl LiveWatch {
             }
         }
         let celsius = reading.temperature_c?;
-        if celsius > live.gpu_pause_c && self.hot.insert(uuid.to_owned()) {
-            return Some(Alert::PauseForHeat { gpu: uuid.into(), celsius });
-        }
-        if celsius < live.gpu_resume_c && self.hot.remove(uuid) {
-            return Some(Alert::Resume { gpu: uuid.into() });
-        }
-        None
+        (celsius > live.gpu_pause_c && self.hot.insert(uuid.to_owned()))
+            .then(|| Alert::PauseForHeat { gpu: uuid.into(), celsius })
     }
 }

@@ -344,6 +344,13 @@ pub enum CutShort {
         /// What its log says, where it tells.
         cause: Option<CrashCause>,
     },
+    /// A GPU was hotter than `slo.live.gpu_pause_c`.
+    TooHot {
+        /// The GPU.
+        gpu: String,
+        /// Its temperature, degrees Celsius.
+        celsius: f64,
+    },
     /// A sentence of an earlier version, or of a kind that is not known.
     #[serde(skip)]
     Recorded(String),
@@ -351,10 +358,21 @@ pub enum CutShort {
 
 reason!(CutShort);
 
+impl CutShort {
+    /// Whether what was measured is a part only, and no answer; a tier that a live rule ended stands.
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        !matches!(self, Self::Aborted { .. })
+    }
+}
+
 impl Localize for CutShort {
     fn text(&self) -> LocalizedText {
         match self {
             Self::Interrupted => localized!("interrupted", "被中断"),
+            Self::TooHot { gpu, celsius } => {
+                localized!("GPU {gpu} is at {celsius} C", "GPU {gpu} 温度达 {celsius} °C")
+            }
             Self::Aborted { abort } => abort.text(),
             Self::InstanceDown { instance, why, cause: None } => {
                 localized!("{instance}: {why}", "{instance}：{why}")

@@ -72,7 +72,8 @@ pub(crate) fn instance(samples: &[Sample], facts: &InstanceFacts, bounds: &Bound
     }
 }
 
-/// Processing time that all engines counted during the window / audio played in it; empty unless every instance tells.
+/// Processing time, waiting for it included, that all engines counted during the window / audio played in it; empty
+/// unless every instance tells.
 pub(crate) fn server_rtf(evidence: &TierEvidence<'_>) -> Option<f64> {
     let bounds = &evidence.bounds;
     if !evidence.server_sums || evidence.instances.is_empty() {
@@ -82,13 +83,11 @@ pub(crate) fn server_rtf(evidence: &TierEvidence<'_>) -> Option<f64> {
         .instances
         .iter()
         .map(|facts| {
-            let sums = |name: &str| {
-                let inside = pages(evidence.samples, &facts.name, bounds)
-                    .into_iter()
-                    .filter(|p| (bounds.window_from_s..=bounds.window_to_s).contains(&p.0));
-                counter_delta(inside.filter_map(|p| p.1.histograms.get(name)?.sum))
-            };
-            sums("inference").or_else(|| sums("e2e")).map(|d| d.delta)
+            let inside = pages(evidence.samples, &facts.name, bounds)
+                .into_iter()
+                .filter(|p| (bounds.window_from_s..=bounds.window_to_s).contains(&p.0));
+            // Of vLLM's finer sums (queue, prefill, inference) a page alone cannot tell whether they are sound.
+            counter_delta(inside.filter_map(|p| p.1.histograms.get("e2e")?.sum)).map(|d| d.delta)
         })
         .collect();
     let played_s: f64 = evidence

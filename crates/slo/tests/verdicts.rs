@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Tier, call, end_with, words};
-use tapedeck_record::{CallFigure, Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody};
+use tapedeck_record::{
+    CallFigure, CallRecord, Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody,
+};
 use tapedeck_slo::{
     Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline,
     Reached, TierReport, TtftBasis, Verdict, judge, settle,
@@ -368,7 +370,7 @@ fn engines_sums_give_their_own_real_time_factor_where_they_mean_it() {
         if let SampleBody::Engine(scrape) = &mut sample.body {
             // Each engine computes half a second per second.
             let sum = Some(0.5 * (sample.at_s + 1.0));
-            scrape.histograms.insert("inference".into(), Histogram { sum, ..Histogram::default() });
+            scrape.histograms.insert("e2e".into(), Histogram { sum, ..Histogram::default() });
         }
     }
     let mut evidence = tier.evidence();
@@ -524,7 +526,8 @@ fn more_word_errors_than_the_baseline_raise_the_alarm_and_do_not_fail() {
     let with_errors = |errors: u32| healthy().each(move |_, c| c.chars = words(1_000, errors));
     let judged = |tier: &Tier, baseline: Option<f64>| {
         let mut evidence = tier.evidence();
-        evidence.baseline = baseline.map(|cer| QualityBaseline { cer: Some(cer), wer: None });
+        let calls = tier.calls.iter().map(|c| c.call).collect();
+        evidence.baseline = baseline.map(|cer| QualityBaseline { calls, cer: Some(cer), wer: None });
         judge(&evidence, &limits())
     };
     let report = judged(&with_errors(61), Some(0.05));
@@ -535,6 +538,23 @@ fn more_word_errors_than_the_baseline_raise_the_alarm_and_do_not_fail() {
     assert_eq!(judged(&with_errors(60), Some(0.05)).quality.unwrap().alarm, Some(false));
     assert_eq!(judged(&with_errors(61), None).quality.unwrap().alarm, None);
     assert_eq!(judged(&healthy(), Some(0.05)).quality, None);
+}
+
+#[test]
+fn words_are_held_against_those_calls_alone_that_the_baseline_played() {
+    let tier = healthy().each(|_, c| c.words = words(1_000, if c.call == 0 { 10 } else { 90 }));
+    let alone: Vec<CallRecord> =
+        tier.calls.iter().filter(|c| c.call == 0 && c.stream == 0).cloned().collect();
+    let baseline = QualityBaseline::of(&alone).unwrap();
+    assert_eq!((baseline.wer, baseline.cer, baseline.calls.len()), (Some(0.01), None, 1));
+    let mut evidence = tier.evidence();
+    evidence.baseline = Some(baseline.clone());
+    let quality = judge(&evidence, &limits()).quality.unwrap();
+    assert!(quality.wer.unwrap().value > 0.05, "{quality:?}");
+    assert_eq!(quality.alarm, Some(false), "the call that both played is no worse");
+    evidence.baseline = Some(QualityBaseline { calls: [77].into(), ..baseline });
+    assert_eq!(judge(&evidence, &limits()).quality.unwrap().alarm, None, "nothing to compare");
+    assert_eq!(QualityBaseline::of(&healthy().calls), None);
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub fn counter_delta(readings: impl IntoIterator<Item = f64>) -> Option<CounterD
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -51,5 +53,27 @@ mod tests {
         assert_eq!(counter_delta([3.0]), None);
         assert_eq!(counter_delta([f64::NAN, 3.0, f64::INFINITY]), None);
         assert_eq!(counter_delta([]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_counter_grows_by_what_it_counted_whatever_restarts_it(
+            steps in prop::collection::vec((0_u32..1000, prop::bool::weighted(0.2)), 1..40)
+        ) {
+            let (mut readings, mut value, mut counted, mut restarts) = (vec![500.0], 500.0, 0.0, 0);
+            for (step, restart) in steps {
+                let before = value;
+                value = if restart { f64::from(step) } else { value + f64::from(step) };
+                // A restart that has counted past the last reading already cannot be seen, and hides the difference.
+                let seen = value < before;
+                restarts += u32::from(seen);
+                counted += if seen { value } else { value - before };
+                readings.push(value);
+            }
+            let delta = counter_delta(readings.iter().copied()).unwrap();
+            prop_assert_eq!((delta.delta, delta.resets), (counted, restarts));
+            prop_assert!(delta.delta >= 0.0);
+            prop_assert_eq!(delta.n, readings.len());
+        }
     }
 }

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use tapedeck_metrics::gpu::{GpuDevice, GpuProcess, from_dcgm_page, from_smi_csv};
 use tapedeck_metrics::{
-    EngineKind, HistogramDelta, Page, Understood, carries, fetch_page, guess_kind, parse, understand,
+    Buckets, EngineKind, Page, Understood, carries, fetch_page, guess_kind, parse, understand,
     why_not_metrics,
 };
 use tapedeck_record::{ExitCode, Histogram, Metric};
@@ -253,25 +253,8 @@ fn page_lines(
     Ok(())
 }
 
-/// A histogram since its server started, as what happened in one window.
-fn since_start(histogram: &Histogram) -> HistogramDelta {
-    let mut below = 0.0;
-    let counts = histogram.counts.iter().map(|count| {
-        let own = (count - below).max(0.0);
-        below = *count;
-        own
-    });
-    HistogramDelta {
-        bounds: histogram.bounds.clone(),
-        counts: counts.collect(),
-        sum: histogram.sum,
-        resets: 0,
-        n: 1,
-    }
-}
-
 fn histogram_words(histogram: &Histogram) -> String {
-    let all = since_start(histogram);
+    let all = Buckets::of(histogram);
     let mut words = format!("{:>14} observed", figure(all.total()));
     if let Some(mean) = all.mean() {
         let _ = write!(words, ", mean {mean:.3} s");

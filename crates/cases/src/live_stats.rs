@@ -14,7 +14,7 @@ use crate::world::World;
 const EVERY_S: f64 = 0.9;
 
 /// Counts calls and keeps the latest of every page, and tells whoever watches.
-pub(crate) struct Pulse<'a> {
+pub(crate) struct LiveStats<'a> {
     step: &'a str,
     planned: u64,
     watch: &'a dyn Observer,
@@ -30,7 +30,7 @@ pub(crate) struct Pulse<'a> {
     told_s: f64,
 }
 
-impl<'a> Pulse<'a> {
+impl<'a> LiveStats<'a> {
     pub(crate) fn new(world: &World, step: &'a str, planned: u64, watch: &'a dyn Observer) -> Self {
         let silence = world.config.load.tail_silence_ms > 0;
         Self {
