@@ -259,6 +259,7 @@ fn answered_at_the_end(meta: &CallMeta, chunk: Duration) -> Trace {
         messages: vec![text],
         final_ns: Some(audio_ns + 1),
         final_kind: None,
+        kept_from_ns: None,
         done_ns: audio_ns + 1,
         rtt_us: Vec::new(),
         instance: None,

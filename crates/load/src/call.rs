@@ -136,6 +136,7 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     trace.outcome = outcome;
     trace.end_ns = said.end_at.map(|at| since(stage.origin, at));
     trace.messages = said.messages;
+    trace.kept_from_ns = said.kept.from_ns();
     trace.rtt_us = said.rtt_us;
     trace.wake_late_us = said.lateness.wake_late_us;
     trace.blocked_us = said.lateness.blocked_us;
@@ -169,6 +170,7 @@ fn blank(stage: &Stage, turn: Turn, part: &Part, call: &DeckCall, c0: Instant) -
         messages: Vec::new(),
         final_ns: None,
         final_kind: None,
+        kept_from_ns: None,
         done_ns: 0,
         rtt_us: Vec::new(),
         instance: None,

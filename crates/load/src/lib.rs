@@ -39,6 +39,7 @@ mod call;
 mod cast;
 mod control;
 mod deck;
+mod kept;
 mod open;
 mod plan;
 mod run;

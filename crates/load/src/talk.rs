@@ -25,6 +25,7 @@ use tokio_tungstenite::{
 
 use crate::{
     deck::message,
+    kept::Kept,
     open::{broken, closed, failure},
     plan::Timeouts,
     silence::Silence,
@@ -100,6 +101,7 @@ pub(crate) struct Talk<'a> {
     /// Sending failed: why, and since when we only listen for the server's last words.
     dead: Option<(OutcomeDetail, Instant)>,
     messages: Vec<Record>,
+    kept: Kept,
     last_heard: Instant,
     seen_text: bool,
     text_after_end: Option<Instant>,
@@ -115,6 +117,7 @@ pub(crate) struct Said {
     pub(crate) lateness: Lateness,
     pub(crate) end_at: Option<Instant>,
     pub(crate) messages: Vec<Record>,
+    pub(crate) kept: Kept,
     pub(crate) rtt_us: Vec<u32>,
 }
 
@@ -140,6 +143,7 @@ impl<'a> Talk<'a> {
             end_at: None,
             dead: None,
             messages: Vec::new(),
+            kept: Kept::default(),
             last_heard: c1,
             seen_text: false,
             text_after_end: None,
@@ -157,6 +161,7 @@ impl<'a> Talk<'a> {
             lateness: self.pacer.into_lateness(),
             end_at: self.end_at,
             messages: self.messages,
+            kept: self.kept,
             rtt_us: self.pings.rtt_us,
         }
     }
@@ -301,8 +306,12 @@ impl<'a> Talk<'a> {
             let words = format!("more than {MAX_MESSAGES} messages in one call");
             return Some(Ending::Failed(OutcomeDetail::said(Outcome::Protocol, None, &words)));
         }
+        let at_ns = since(self.script.origin, now);
+        if reading.chars > 0 || reading.revised > 0 {
+            self.kept.reads(&self.session.texts().finals_and_tail, at_ns);
+        }
         self.messages.push(Record {
-            at_ns: since(self.script.origin, now),
+            at_ns,
             kind: reading.kind,
             bytes: u32::try_from(incoming.len()).unwrap_or(u32::MAX),
             chars: reading.chars,

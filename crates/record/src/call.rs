@@ -112,6 +112,17 @@ pub struct CallRecord {
         is: "first text minus the end of the first inference window with speech", "首个文本减去首个含语音的推理窗口的结束";
         summarised: Some(Summarised::drawn(4).wordless_fail());
     },
+    /// First text since which the call's text begins as it does in the end, minus `p_0`, seconds.
+    pub ttft_kept_s: Option<f64> = TtftKeptS {
+        Seconds, Lower;
+        name: "First text that stays", "首个保留的文本";
+        is: "first text since which the call's text begins as it does in the end, minus the planned send time of the first chunk", "首个此后开头不再改变的文本减去首块的计划发送时刻";
+        floor: 0.05;
+        compared: true;
+        curve: Some("ttft-kept");
+        glossary: Some(Glossary::from("calls.jsonl"));
+        summarised: Some(Summarised::drawn(24).wordless_fail());
+    },
     /// First message of any kind minus `p_0`, seconds.
     pub first_response_s: Option<f64> = FirstResponseS {
         Seconds, Lower;

@@ -113,6 +113,10 @@ pub struct Trace {
     pub final_ns: Option<u64>,
     /// What decided `f`.
     pub final_kind: Option<FinalKind>,
+    /// Arrival of the first text since which the call's text begins as it does in the end, whatever its case; empty where
+    /// there is no text, and in traces that do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_from_ns: Option<u64>,
     /// The stream was free again: final, time-out, close or cut.
     pub done_ns: u64,
     /// WebSocket ping round trips during the call, microseconds.
@@ -182,6 +186,7 @@ mod tests {
             messages: vec![],
             final_ns: None,
             final_kind: None,
+            kept_from_ns: None,
             done_ns: 2_000,
             rtt_us: vec![],
             instance: None,

@@ -168,6 +168,7 @@ fn trace(stream: u32, seq: u32, from_ns: u64, late_ns: u64) -> Trace {
         messages: (0..5).map(message).collect(),
         final_ns: Some(final_ns),
         final_kind: Some(FinalKind::Marker),
+        kept_from_ns: None,
         done_ns: final_ns,
         rtt_us: vec![200],
         instance: Some(format!("inst{}", stream % ENGINES + 1)),

@@ -66,6 +66,7 @@ fn trace(stream: u32, seq: u32) -> Trace {
         messages: (0..5).map(message).chain([end]).collect(),
         final_ns: Some(final_ns),
         final_kind: Some(FinalKind::Marker),
+        kept_from_ns: None,
         done_ns: final_ns,
         rtt_us: vec![200],
         instance: Some(format!("inst{}", stream % 2 + 1)),

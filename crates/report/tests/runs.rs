@@ -78,6 +78,7 @@ fn trace(stream: u32, seq: u32, late_ns: u64) -> Trace {
         messages: (0..5).map(message).collect(),
         final_ns: Some(final_ns),
         final_kind: Some(FinalKind::Marker),
+        kept_from_ns: None,
         done_ns: final_ns,
         rtt_us: vec![200],
         instance: Some("inst1".into()),

@@ -112,6 +112,7 @@ mod tests {
             messages: vec![],
             final_ns: None,
             final_kind: None,
+            kept_from_ns: None,
             done_ns: 0,
             rtt_us: vec![],
             instance: None,

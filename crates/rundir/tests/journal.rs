@@ -38,6 +38,7 @@ fn trace(stream: u32) -> Trace {
         messages: vec![],
         final_ns: None,
         final_kind: None,
+        kept_from_ns: None,
         done_ns: 400_000_000,
         rtt_us: vec![],
         instance: None,

@@ -83,6 +83,7 @@ pub fn score(trace: &Trace, meta: &CallMeta, rules: &Rules, words: &Words) -> Ca
         ttft_wire_s: after(first_chunk, first_text),
         ttft_speech_s: after(speech_at(meta.speech.onset_ms()), first_text),
         ttft_window_s: after(first_window_ns(trace, meta, rules), first_text),
+        ttft_kept_s: after(first_chunk, trace.kept_from_ns.filter(|_| trace.final_ns.is_some())),
         first_response_s: after(first_chunk, results().map(|m| m.at_ns).next()),
         final_s: after(last_chunk, trace.final_ns),
         final_speech_s: after(speech_at(meta.speech.end_ms()), trace.final_ns),

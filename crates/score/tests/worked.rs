@@ -39,6 +39,10 @@ fn a_server_with_windows() {
     close(r.ttft_wire_s, 2.3);
     close(r.ttft_speech_s, 1.9);
     close(r.ttft_window_s, 0.4);
+    // What was shown first was taken back: the text that stays begins with the second one, at 4.9 s.
+    assert_eq!(r.ttft_kept_s, None, "this trace does not tell");
+    let tells = tapedeck_record::Trace { kept_from_ns: Some(11_900_000_000), ..trace.clone() };
+    close(score(&tells, &meta, &rules, &Words::default()).ttft_kept_s, 4.8);
     // The empty message is a response, but no text.
     close(r.first_response_s, -0.05);
     close(r.final_s, 0.3);

@@ -18,6 +18,7 @@ use super::{Stage, Turn, blank, judge, own_up};
 use crate::{
     cast::Part,
     deck::DeckCall,
+    kept::Kept,
     open::{failure, not_connected},
     site::Played,
     talk::{Ending, MAX_MESSAGES, since},
@@ -53,7 +54,8 @@ pub(super) async fn play<C: Future<Output = ()>>(
         let woke = Instant::now();
         trace.wake_late_us.push(micros(woke.saturating_duration_since(due)));
         let body = body(stage, turn, call, &mut *session);
-        let mut exchange = Exchange { stage, session: &mut *session, trace: &mut trace, woke };
+        let mut exchange =
+            Exchange { stage, session: &mut *session, trace: &mut trace, kept: Kept::default(), woke };
         tokio::select! {
             biased;
             () = cut.as_mut() => call_cut(),
@@ -109,6 +111,7 @@ struct Exchange<'a> {
     stage: &'a Stage,
     session: &'a mut dyn Session,
     trace: &'a mut Trace,
+    kept: Kept,
     /// When we began.
     woke: Instant,
 }
@@ -187,8 +190,13 @@ impl Exchange<'_> {
             let words = format!("more than {MAX_MESSAGES} messages in one call");
             return Err(OutcomeDetail::said(Outcome::Protocol, None, &words));
         }
+        let at_ns = since(self.stage.origin, now);
+        if reading.chars > 0 || reading.revised > 0 {
+            self.kept.reads(&self.session.texts().finals_and_tail, at_ns);
+            self.trace.kept_from_ns = self.kept.from_ns();
+        }
         self.trace.messages.push(Record {
-            at_ns: since(self.stage.origin, now),
+            at_ns,
             kind: reading.kind,
             bytes: u32::try_from(message.len()).unwrap_or(u32::MAX),
             chars: reading.chars,

@@ -65,6 +65,7 @@ pub(crate) fn trace(audio_ms: u64, messages: Vec<Message>, final_ms: Option<u64>
         messages,
         final_ns: final_ms.map(|ms| (C1_MS + ms) * MS),
         final_kind: final_ms.map(|_| FinalKind::Marker),
+        kept_from_ns: None,
         done_ns: (C1_MS + done_ms) * MS,
         rtt_us: vec![],
         instance: None,

@@ -31,6 +31,7 @@ pub(crate) fn call(stream: u32, seq: u32) -> CallRecord {
         ttft_wire_s: Some(0.4),
         ttft_speech_s: Some(0.3),
         ttft_window_s: Some(0.2),
+        ttft_kept_s: None,
         first_response_s: Some(0.05),
         final_s: Some(0.3),
         final_speech_s: Some(0.5),
