@@ -12,6 +12,10 @@ demo *args:
 test:
     cargo test
 
+# The tests that need programs which not every machine has: zsh, fish, mandoc.
+test-shells:
+    cargo test -p tapedeck --test it -- --ignored
+
 # The report with Parquet and PNG, which alone builds the table library, and builds it once for both.
 report:
     cargo test -p tapedeck-report -p tapedeck-report-bins --features parquet,png

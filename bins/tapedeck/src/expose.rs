@@ -5,17 +5,12 @@
 mod page;
 mod state;
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, header};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use http::{Method, Request, StatusCode};
 use tapedeck_cases::Progress;
+use tapedeck_server::{Incoming, Reply, Upgrade, metrics_page, plain};
 use tokio::net::TcpListener;
 
 use crate::common::Failure;
@@ -67,37 +62,25 @@ async fn accept(listener: std::net::TcpListener, state: Arc<Mutex<State>>) {
     let serve = |stream| {
         let state = Arc::clone(&state);
         async move {
-            let service = service_fn(move |request| {
-                let answer = answer(&request, &state);
-                std::future::ready(Ok::<_, Infallible>(answer))
-            });
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(Duration::from_secs(10))
-                .serve_connection(TokioIo::new(stream), service);
-            // A reader that went away is nobody's fault.
-            let _ = connection.await;
+            tapedeck_server::serve(stream, |request| {
+                std::future::ready((answer(&request, &state), None::<Upgrade<()>>))
+            })
+            .await;
         }
     };
     serving::accept(listener, serve).await;
 }
 
-fn answer(request: &Request<Incoming>, state: &Mutex<State>) -> Response<Full<Bytes>> {
-    let known = matches!(request.uri().path(), "/metrics");
-    let (status, text) = match *request.method() {
-        Method::GET | Method::HEAD if known => {
+fn answer(request: &Request<Incoming>, state: &Mutex<State>) -> Reply {
+    match (request.method(), request.uri().path()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => {
             // The page is written from a copy, so that the case never waits for it.
             let state = state.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            (StatusCode::OK, page::write(&state))
+            metrics_page(page::write(&state))
         }
-        Method::GET | Method::HEAD => (StatusCode::NOT_FOUND, "the page is at /metrics\n".into()),
-        _ => (StatusCode::METHOD_NOT_ALLOWED, "this page can only be read\n".into()),
-    };
-    let kind = if known { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain; charset=utf-8" };
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    response
+        (&Method::GET | &Method::HEAD, _) => plain(StatusCode::NOT_FOUND, "the page is at /metrics\n"),
+        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "this page can only be read\n"),
+    }
 }
 
 #[cfg(test)]

@@ -3,22 +3,17 @@
 //! Once ready it prints one JSON line with the address it got and the GPUs it found:
 //! `{"listen":"127.0.0.1:9400","gpus":["GPU-5d8f..."]}`.
 
-use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use http::{Method, Request, StatusCode};
 use serde::Serialize;
 use tapedeck_metrics::gpu::{GpuDevice, GpuError, GpuSource, Nvml, to_page};
 use tapedeck_record::ExitCode;
+use tapedeck_server::{Incoming, Reply, Upgrade, metrics_page, plain};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, timeout};
@@ -46,8 +41,6 @@ See docs/gpu.md.";
 
 /// A reading this young is shared by all who ask: the driver is asked once, however many scrape.
 const FRESH: Duration = Duration::from_millis(200);
-/// How long a connection may take to say what it wants.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Show this machine's GPUs as a metrics page with DCGM's names, read through the NVIDIA driver.
 #[derive(Debug, Clone, Parser)]
@@ -147,49 +140,33 @@ impl Gpus {
 
 /// Serves one connection until it ends.
 async fn converse(stream: TcpStream, gpus: Arc<Gpus>) {
-    let service = service_fn(|request: Request<Incoming>| {
+    tapedeck_server::serve(stream, |request| {
         let gpus = Arc::clone(&gpus);
-        async move { Ok::<_, Infallible>(answer(&gpus, &request).await) }
-    });
-    // An error here is a client that spoke no HTTP or went away: there is nobody left to tell.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        async move { (answer(&gpus, &request).await, None::<Upgrade<()>>) }
+    })
+    .await;
 }
 
-async fn answer(gpus: &Gpus, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+async fn answer(gpus: &Gpus, request: &Request<Incoming>) -> Reply {
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => match gpus.read().await {
-            Ok(gpus) => {
-                let mut response = say(StatusCode::OK, to_page(&gpus));
-                let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                response.headers_mut().insert(header::CONTENT_TYPE, text);
-                response
-            }
-            Err(error) => say(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
+            Ok(gpus) => metrics_page(to_page(&gpus)),
+            Err(error) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
         },
         (&Method::GET, "/health") => health(&gpus.read().await),
-        (_, "/metrics" | "/health") => say(StatusCode::METHOD_NOT_ALLOWED, "Only GET is known here.\n"),
-        _ => say(StatusCode::NOT_FOUND, "Nothing here; try /metrics or /health.\n"),
+        (_, "/metrics" | "/health") => plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET is known here.\n"),
+        _ => plain(StatusCode::NOT_FOUND, "Nothing here; try /metrics or /health.\n"),
     }
 }
 
 /// Well when every GPU that is known can be read.
-fn health(read: &Told) -> Response<Full<Bytes>> {
+fn health(read: &Told) -> Reply {
     let lost = |gpu: &GpuDevice| gpu.why_unreadable().map(|why| format!("{}: {why}\n", gpu.id));
     match read {
         Ok(gpus) => match gpus.iter().filter_map(lost).collect::<String>() {
-            none if none.is_empty() => say(StatusCode::OK, ""),
-            lost => say(StatusCode::SERVICE_UNAVAILABLE, lost),
+            none if none.is_empty() => plain(StatusCode::OK, ""),
+            lost => plain(StatusCode::SERVICE_UNAVAILABLE, lost),
         },
-        Err(error) => say(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
+        Err(error) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
     }
-}
-
-fn say(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = status;
-    response
 }

@@ -13,12 +13,15 @@ use tapedeck_stream::{
     Config, ConfigError, Figures, Outcome, Pace, Percentiles, Plan, Prompt, Reply, Site, figures, prompts,
     record, run as send,
 };
-use tapedeck_transport::{NetConnector, NetOptions, PostLimits, Secret, SecretError, TlsOptions};
+use tapedeck_transport::{HttpLimits, NetConnector, NetOptions, Secret, SecretError, TlsOptions};
 use tokio::sync::mpsc;
 
 use crate::common::Failure;
 use crate::console::Console;
 use crate::signals;
+
+/// Largest answer that is read, bytes.
+const LARGEST_ANSWER: usize = 64 << 20;
 
 /// Measure chat completions of an OpenAI-style server: first text, whole answer, gaps, tokens, goodput, cost.
 #[derive(Debug, Parser)]
@@ -259,7 +262,7 @@ fn plan(cli: &Cli, config: &Config) -> Result<Plan, Failure> {
         prompts: all,
         unique: config.prompts.unique,
         generation: config.generation.clone(),
-        limits: PostLimits { timeout: Duration::from_secs(load.timeout_s.into()), ..PostLimits::default() },
+        limits: HttpLimits { timeout: Duration::from_secs(load.timeout_s.into()), max_bytes: LARGEST_ANSWER },
     })
 }
 

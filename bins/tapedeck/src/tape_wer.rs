@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use tapedeck_record::ExitCode;
 use tapedeck_wer::{
-    BootstrapError, Counts, Digits, Estimate, Measures, Resampling, Rules, measure_with, paired_difference,
-    pooled_rate,
+    BootstrapError, BootstrapSettings, Counts, Digits, Measures, RateEstimate, Rules, measure_with,
+    paired_difference, pooled_rate,
 };
 
 use crate::common::Failure;
@@ -99,18 +99,18 @@ struct Call {
 struct Pooled {
     calls: usize,
     measures: Measures,
-    words: Option<Estimate>,
-    chars: Option<Estimate>,
+    words: Option<RateEstimate>,
+    chars: Option<RateEstimate>,
     baseline: Option<Baseline>,
     rules: Vec<&'static str>,
-    resampling: Resampling,
+    resampling: BootstrapSettings,
 }
 
 /// The comparison with the calls without load.
 struct Baseline {
     measures: Measures,
-    words: Option<Estimate>,
-    chars: Option<Estimate>,
+    words: Option<RateEstimate>,
+    chars: Option<RateEstimate>,
 }
 
 /// Measures the transcripts and writes what it finds to `out`.
@@ -150,7 +150,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> Result<ExitCode, Failure> {
                 .collect::<Vec<Measures>>(),
         ),
     };
-    let resampling = Resampling { draws: cli.draws, seed: cli.seed, level: cli.level };
+    let resampling = BootstrapSettings { draws: cli.draws, seed: cli.seed, level: cli.level };
     let pooled = pool(&calls, unloaded.as_deref(), cli, resampling)?;
 
     let written = if cli.json {
@@ -197,7 +197,7 @@ fn pool(
     calls: &[Call],
     unloaded: Option<&[Measures]>,
     cli: &Cli,
-    resampling: Resampling,
+    resampling: BootstrapSettings,
 ) -> Result<Pooled, Failure> {
     let words: Vec<Counts> = calls.iter().map(|call| call.measures.words).collect();
     let chars: Vec<Counts> = calls.iter().map(|call| call.measures.chars).collect();
@@ -222,7 +222,7 @@ fn pool(
 }
 
 /// An interval, or none where there is nothing to be known; settings that make no sense are an error.
-fn known(found: Result<Estimate, BootstrapError>) -> Result<Option<Estimate>, Failure> {
+fn known(found: Result<RateEstimate, BootstrapError>) -> Result<Option<RateEstimate>, Failure> {
     match found {
         Ok(estimate) => Ok(Some(estimate)),
         Err(BootstrapError::Settings) => Err(Failure::Usage(BootstrapError::Settings.to_string())),

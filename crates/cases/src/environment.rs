@@ -12,7 +12,7 @@ use tapedeck_fleet::{Action, pool_from};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::TierReport;
-use tapedeck_transport::{Connector, Endpoint, GetLimits, Secret, http_get};
+use tapedeck_transport::{Connector, Endpoint, HttpLimits, Secret, http_get};
 
 use crate::error::CaseError;
 use crate::world::{World, seconds};
@@ -154,7 +154,7 @@ impl Instance {
         bearer: Option<&Secret>,
         sglang: bool,
     ) {
-        let limits = GetLimits { timeout: Duration::from_secs(3), max_bytes: 1 << 20 };
+        let limits = HttpLimits { timeout: Duration::from_secs(3), max_bytes: 1 << 20 };
         let json = async |path: &str| -> Option<serde_json::Value> {
             let answer = http_get(connector, &page.with_path(path), bearer, limits).await.ok()?;
             answer.status.is_success().then(|| serde_json::from_slice(&answer.body).ok())?
@@ -183,7 +183,7 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
             Some(endpoint) if instance.kind != EngineKind::None => {
                 let bearer = instance.bearer.as_ref();
                 let read =
-                    scrape(&*world.connector, endpoint, bearer, instance.kind, GetLimits::default()).await;
+                    scrape(&*world.connector, endpoint, bearer, instance.kind, HttpLimits::default()).await;
                 match read {
                     Ok(scraped) => {
                         let pool = pool(world, &instance.name, scraped.understood.pool).await;

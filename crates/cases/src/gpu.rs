@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tapedeck_config::{ConfigError, GpuConfig, key};
 use tapedeck_metrics::gpu::{Dcgm, GpuSource, Nvml, SmiCommand};
-use tapedeck_transport::{Connector, GetLimits};
+use tapedeck_transport::{Connector, HttpLimits};
 
 use crate::world::endpoint;
 
@@ -25,7 +25,7 @@ pub fn sources(
             connector: Arc::clone(connector),
             endpoint: endpoint(key!(gpu.url), url)?,
             bearer: None,
-            limits: GetLimits::default(),
+            limits: HttpLimits::default(),
         }));
     }
     if let Some(command) = &config.command {

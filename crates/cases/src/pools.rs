@@ -5,7 +5,7 @@ use tapedeck_config::{ConfigError, key};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
 use tapedeck_sizing::{SizingError, kv};
-use tapedeck_transport::GetLimits;
+use tapedeck_transport::HttpLimits;
 
 use crate::earlier;
 use crate::environment;
@@ -21,7 +21,7 @@ pub async fn pools(world: &World) -> Vec<InstancePool> {
         let mut page: Option<PoolInfo> = None;
         if let Some(endpoint) = instance.metrics.as_ref().filter(|_| instance.kind != EngineKind::None) {
             let bearer = instance.bearer.as_ref();
-            match scrape(&*world.connector, endpoint, bearer, instance.kind, GetLimits::default()).await {
+            match scrape(&*world.connector, endpoint, bearer, instance.kind, HttpLimits::default()).await {
                 Ok(scraped) => {
                     why = "neither its page nor its log tells".into();
                     page = scraped.understood.pool;

@@ -16,7 +16,7 @@ use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler
 use tapedeck_record::Sample;
 use tapedeck_rundir::{Event, EventDetail, RunDir};
 use tapedeck_slo::{Alert, Bounds, CutShort, StepEvidence, TierReport};
-use tapedeck_transport::GetLimits;
+use tapedeck_transport::HttpLimits;
 use tokio::sync::{mpsc, watch};
 
 use crate::control::recover;
@@ -242,7 +242,7 @@ fn sampler(world: &World) -> Sampler {
                 endpoint,
                 bearer: instance.bearer.clone(),
                 kind: instance.kind,
-                limits: GetLimits::default(),
+                limits: HttpLimits::default(),
             });
         }
     }

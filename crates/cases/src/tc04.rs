@@ -7,7 +7,7 @@ use tapedeck_config::{ConfigError, key};
 use tapedeck_record::{CallRecord, Case, Outcome, Schema, StepId, WordCounts};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{TierReport, Verdict};
-use tapedeck_wer::Resampling;
+use tapedeck_wer::BootstrapSettings;
 
 use crate::content::Content;
 use crate::error::CaseError;
@@ -115,7 +115,11 @@ impl Labelled {
 
 fn quality_point(world: &World, report: &TierReport, alone: &Labelled, loaded: &Labelled) -> QualityPoint {
     let config = &world.config;
-    let how = Resampling { draws: config.quality.draws, seed: config.run.seed, level: config.slo.confidence };
+    let how = BootstrapSettings {
+        draws: config.quality.draws,
+        seed: config.run.seed,
+        level: config.slo.confidence,
+    };
     let limit = config.slo.quality_points;
     let wer_rise = Heard::rise(&alone.words, &loaded.words, how);
     let cer_rise = Heard::rise(&alone.chars, &loaded.chars, how);

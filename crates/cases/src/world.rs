@@ -18,7 +18,7 @@ use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
 use tapedeck_rundir::RunDir;
 use tapedeck_tape::Tape;
 use tapedeck_transport::{
-    BoxFuture, Connector, Endpoint, GetLimits, NetConnector, NetOptions, Secret, TlsOptions,
+    BoxFuture, Connector, Endpoint, HttpLimits, NetConnector, NetOptions, Secret, TlsOptions,
 };
 use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
@@ -162,7 +162,7 @@ impl World {
         for instance in &self.instances {
             let Some(endpoint) = &instance.metrics else { continue };
             let bearer = instance.bearer.as_ref();
-            let page = fetch_page(&*self.connector, endpoint, bearer, GetLimits::default()).await;
+            let page = fetch_page(&*self.connector, endpoint, bearer, HttpLimits::default()).await;
             // An instance that does not answer is the preflight's to report.
             let names = page.map(|fetched| fetched.page.series).unwrap_or_default();
             self.simulated |= names.iter().any(|series| series.name == SIMULATED);

@@ -1,15 +1,10 @@
 //! A per-connection balancer in front of several instances of this process.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode};
-use http_body_util::Full;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use http::{HeaderValue, StatusCode};
+use tapedeck_server::{Upgrade, plain};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::engine::EngineHandle;
@@ -69,12 +64,10 @@ pub(crate) async fn unavailable<IO>(io: IO)
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(|_| {
-        let mut response = Response::new(Full::new(Bytes::from_static(b"No instance is up.\n")));
-        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        response.headers_mut().insert("x-tapedeck-simulated", HeaderValue::from_static("1"));
-        std::future::ready(Ok::<_, Infallible>(response))
-    });
-    // An error here is a client that went away: there is nobody left to tell.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(io), service).await;
+    let reply = |_| {
+        let mut reply = plain(StatusCode::SERVICE_UNAVAILABLE, "No instance is up.\n");
+        reply.headers_mut().insert("x-tapedeck-simulated", HeaderValue::from_static("1"));
+        std::future::ready((reply, None::<Upgrade<()>>))
+    };
+    tapedeck_server::serve(io, reply).await;
 }

@@ -1,49 +1,51 @@
 //! The metrics page: the model's counters under the names and in the shapes of vLLM 0.24 and later.
 
-use std::fmt::{Display, Write as _};
+use tapedeck_metrics::{Exposition, Kind, NumberStyle, count};
 
 use crate::engine::Core;
 
 /// A page being written. Every series carries `engine` and `model_name`; other labels are given in
 /// alphabetical order around them, as vLLM prints them.
-struct Page {
-    text: String,
-    model_name: String,
+struct Page<'a> {
+    text: Exposition,
+    model_name: &'a str,
 }
 
 /// The page of an instance at this instant.
 pub(crate) fn page(core: &Core) -> String {
     let (counters, sockets) = core.counters();
     let params = &core.params;
-    let mut page =
-        Page { text: String::with_capacity(8 * 1024), model_name: escaped(&core.options.model_name) };
+    let mut page = Page { text: Exposition::new(NumberStyle::Python), model_name: &core.options.model_name };
 
-    page.bare("tapedeck_simulated", "gauge", "1: every figure on this page is simulated.", 1);
-    page.one("num_requests_running", "gauge", "Requests being computed.", counters.running);
+    page.bare("tapedeck_simulated", Kind::Gauge, "1: every figure on this page is simulated.", 1.0);
+    let whole = |n: u32| f64::from(n);
+    page.one("vllm:num_requests_running", Kind::Gauge, "Requests being computed.", whole(counters.running));
     page.one(
-        "num_requests_waiting",
-        "gauge",
+        "vllm:num_requests_waiting",
+        Kind::Gauge,
         "Requests that wait, whatever for.",
-        counters.waiting_capacity + counters.waiting_deferred,
+        whole(counters.waiting_capacity + counters.waiting_deferred),
     );
-    page.head("num_requests_waiting_by_reason", "gauge", "Waiting requests by reason: capacity, deferred.");
+    let by_reason = "vllm:num_requests_waiting_by_reason";
+    page.text.family(by_reason, Kind::Gauge, "Waiting requests by reason: capacity, deferred.");
     for (reason, n) in [("capacity", counters.waiting_capacity), ("deferred", counters.waiting_deferred)] {
-        let labels = page.labels("", &format!(",reason=\"{reason}\""));
-        page.line("num_requests_waiting_by_reason", &labels, n);
+        page.sample(by_reason, &[], &[("reason", reason)], whole(n));
     }
-    page.one("kv_cache_usage_perc", "gauge", "Share of the KV blocks in use; 1 is all.", counters.kv_usage);
+    let help = "Share of the KV blocks in use; 1 is all.";
+    page.one("vllm:kv_cache_usage_perc", Kind::Gauge, help, counters.kv_usage);
     for (name, help, value) in [
-        ("prefix_cache_queries_total", "Tokens looked up in the prefix cache.", counters.prefix_queries),
-        ("prefix_cache_hits_total", "Tokens found in the prefix cache.", counters.prefix_hits),
-        ("mm_cache_queries_total", "Items looked up in the multimodal cache.", counters.mm_queries),
-        ("mm_cache_hits_total", "Items found in the multimodal cache.", counters.mm_hits),
-        ("num_preemptions_total", "Preemptions since the start.", counters.preemptions),
-        ("prompt_tokens_total", "Prompt tokens of everything answered.", counters.prompt_tokens),
-        ("generation_tokens_total", "Tokens generated.", counters.generation_tokens),
+        ("prefix_cache_queries", "Tokens looked up in the prefix cache.", counters.prefix_queries),
+        ("prefix_cache_hits", "Tokens found in the prefix cache.", counters.prefix_hits),
+        ("mm_cache_queries", "Items looked up in the multimodal cache.", counters.mm_queries),
+        ("mm_cache_hits", "Items found in the multimodal cache.", counters.mm_hits),
+        ("num_preemptions", "Preemptions since the start.", counters.preemptions),
+        ("prompt_tokens", "Prompt tokens of everything answered.", counters.prompt_tokens),
+        ("generation_tokens", "Tokens generated.", counters.generation_tokens),
     ] {
-        page.one(name, "counter", help, value);
+        page.one(&format!("vllm:{name}_total"), Kind::Counter, help, count(value));
     }
-    page.head("request_success_total", "counter", "Requests finished, by reason.");
+    let success = "vllm:request_success_total";
+    page.text.family(success, Kind::Counter, "Requests finished, by reason.");
     let finished = counters.finished;
     for (reason, n) in [
         ("stop", finished.stop),
@@ -52,100 +54,67 @@ pub(crate) fn page(core: &Core) -> String {
         ("error", 0),
         ("repetition", 0),
     ] {
-        let labels = format!("engine=\"0\",finished_reason=\"{reason}\",model_name=\"{}\"", page.model_name);
-        page.line("request_success_total", &labels, n);
+        page.sample(success, &[("finished_reason", reason)], &[], count(n));
     }
 
-    let ttft = "time_to_first_token_seconds";
-    page.head(ttft, "histogram", "From the last audio of a window to its first token.");
+    let ttft = "vllm:time_to_first_token_seconds";
+    page.text.family(ttft, Kind::Histogram, "From the last audio of a window to its first token.");
+    let bucket = format!("{ttft}_bucket");
     for (bound_ns, n) in counters.ttft.cumulative() {
-        let labels = page.labels(&format!(",le=\"{:?}\"", seconds(bound_ns)), "");
-        page.line("time_to_first_token_seconds_bucket", &labels, n);
+        page.sample(&bucket, &[("le", &format!("{:?}", seconds(bound_ns)))], &[], count(n));
     }
-    let labels = page.labels(",le=\"+Inf\"", "");
-    page.line("time_to_first_token_seconds_bucket", &labels, counters.ttft.count);
-    let labels = page.labels("", "");
-    page.line("time_to_first_token_seconds_count", &labels, counters.ttft.count);
-    page.line("time_to_first_token_seconds_sum", &labels, seconds(counters.ttft.sum_ns));
+    page.sample(&bucket, &[("le", "+Inf")], &[], count(counters.ttft.count));
+    page.sample(&format!("{ttft}_count"), &[], &[], count(counters.ttft.count));
+    page.sample(&format!("{ttft}_sum"), &[], &[], seconds(counters.ttft.sum_ns));
 
     // vLLM keeps one block for itself: the size it tells includes it, the usage does not.
     let blocks = u64::from(params.kv_blocks) + 1;
-    let block = params.block_tokens;
-    let tokens = blocks * u64::from(block);
-    page.head("cache_config_info", "gauge", "Settings of the KV cache, as labels.");
-    let settings = format!(
-        "block_size=\"{block}\",cache_dtype=\"auto\",enable_prefix_caching=\"{caching}\",engine=\"0\",\
-         gpu_memory_utilization=\"None\",kv_cache_max_concurrency=\"{concurrency:?}\",\
-         kv_cache_memory_bytes=\"None\",kv_cache_size_tokens=\"{tokens}\",num_gpu_blocks=\"{blocks}\"",
-        caching = if params.prefix_cache { "True" } else { "False" },
-        concurrency = ratio(tokens, u64::from(params.max_model_len)),
-    );
-    page.line("cache_config_info", &settings, 1);
+    let tokens = blocks * u64::from(params.block_tokens);
+    let info = "vllm:cache_config_info";
+    page.text.family(info, Kind::Gauge, "Settings of the KV cache, as labels.");
+    let settings = [
+        ("block_size", params.block_tokens.to_string()),
+        ("cache_dtype", "auto".into()),
+        ("enable_prefix_caching", if params.prefix_cache { "True" } else { "False" }.into()),
+        ("engine", "0".into()),
+        ("gpu_memory_utilization", "None".into()),
+        ("kv_cache_max_concurrency", format!("{:?}", ratio(tokens, u64::from(params.max_model_len)))),
+        ("kv_cache_memory_bytes", "None".into()),
+        ("kv_cache_size_tokens", tokens.to_string()),
+        ("num_gpu_blocks", blocks.to_string()),
+    ];
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    page.text.sample(info, &settings, 1.0);
 
-    page.bare("vllm:websocket_connections_active", "gauge", "Open WebSockets.", sockets.active);
-    page.bare("vllm:websocket_connections_total", "counter", "WebSockets since the start.", sockets.total);
-    page.text
+    page.bare("vllm:websocket_connections_active", Kind::Gauge, "Open WebSockets.", count(sockets.active));
+    page.bare(
+        "vllm:websocket_connections_total",
+        Kind::Counter,
+        "WebSockets since the start.",
+        count(sockets.total),
+    );
+    page.text.finish()
 }
 
-impl Page {
-    /// The labels that every series has, with others before and after `model_name`.
-    fn labels(&self, before: &str, after: &str) -> String {
-        format!("engine=\"0\"{before},model_name=\"{}\"{after}", self.model_name)
-    }
-
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.text, "# HELP vllm:{name} {help}\n# TYPE vllm:{name} {kind}");
-    }
-
-    fn line(&mut self, name: &str, labels: &str, value: impl Number) {
-        let _ = writeln!(self.text, "vllm:{name}{{{labels}}} {}", value.python());
+impl Page<'_> {
+    /// A sample with the labels that every series has, and others before and after `model_name`.
+    fn sample(&mut self, name: &str, before: &[(&str, &str)], after: &[(&str, &str)], value: f64) {
+        let labels: Vec<_> =
+            [&[("engine", "0")][..], before, &[("model_name", self.model_name)], after].concat();
+        self.text.sample(name, &labels, value);
     }
 
     /// A family of one series.
-    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Number) {
-        self.head(name, kind, help);
-        let labels = self.labels("", "");
-        self.line(name, &labels, value);
+    fn one(&mut self, name: &str, kind: Kind, help: &str, value: f64) {
+        self.text.family(name, kind, help);
+        self.sample(name, &[], &[], value);
     }
 
-    /// A family of one series without labels, its name in full.
-    fn bare(&mut self, name: &str, kind: &str, help: &str, value: impl Number) {
-        let value = value.python();
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+    /// A family of one series without labels.
+    fn bare(&mut self, name: &str, kind: Kind, help: &str, value: f64) {
+        self.text.family(name, kind, help);
+        self.text.sample(name, &[], value);
     }
-}
-
-/// Numbers are printed as Python prints floats: `12.0`.
-trait Number {
-    fn python(self) -> String;
-}
-
-impl Number for f64 {
-    fn python(self) -> String {
-        format!("{self:?}")
-    }
-}
-
-impl Number for u64 {
-    fn python(self) -> String {
-        whole(self)
-    }
-}
-
-impl Number for u32 {
-    fn python(self) -> String {
-        whole(self)
-    }
-}
-
-impl Number for i32 {
-    fn python(self) -> String {
-        whole(self)
-    }
-}
-
-fn whole(n: impl Display) -> String {
-    format!("{n}.0")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a page shows times far below 2^53 ns to the digit")]
@@ -156,9 +125,4 @@ fn seconds(ns: u64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "token counts lie far below 2^53")]
 fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b.max(1) as f64
-}
-
-/// A label value: backslash, quote and line feed are escaped.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_metrics::{PoolInfo, pool_from_log};
+use tapedeck_shell::{ShellCommand, ShellError};
 use tapedeck_transport::BoxFuture;
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
-use tokio::time::timeout;
 
 /// What can be done to an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -167,65 +164,25 @@ impl Control for ShellControl {
                 how,
                 said,
             };
-            let (status, output) = match timeout(limit, shell(command)).await {
-                Ok(Ok(done)) => done,
-                Ok(Err(error)) => return Err(failed("it could not be run".to_owned(), error.to_string())),
-                Err(_) => {
-                    let command = command.clone();
-                    return Err(ControlError::TimedOut { instance: name(), action, command, limit });
-                }
+            // What it starts must outlive a Ctrl-C that is meant for us.
+            let shell = ShellCommand {
+                limit,
+                kept_bytes: KEPT_BYTES,
+                keep_end: true,
+                own_group: true,
+                ..ShellCommand::new(command)
             };
-            if status.success() {
-                return Ok(output);
+            match shell.run().await {
+                Ok(done) if done.status.success() => Ok(Output { stdout: done.stdout, stderr: done.stderr }),
+                Ok(done) => Err(failed(done.status.to_string(), done.last_words().to_owned())),
+                Err(ShellError::NotRun(error)) => {
+                    Err(failed("it could not be run".to_owned(), error.to_string()))
+                }
+                Err(ShellError::TimedOut(limit)) => {
+                    let command = command.clone();
+                    Err(ControlError::TimedOut { instance: name(), action, command, limit })
+                }
             }
-            let said =
-                output.stdout.lines().chain(output.stderr.lines()).rfind(|line| !line.trim().is_empty());
-            Err(failed(status.to_string(), said.unwrap_or("it said nothing").to_owned()))
         })
     }
-}
-
-/// Runs a command to its end, reading what it prints as it prints it.
-async fn shell(command: &str) -> std::io::Result<(std::process::ExitStatus, Output)> {
-    let mut child = Command::new("sh")
-        .arg("-c")
-        .arg(command)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Ctrl-C in our terminal is meant for us, not for a server that a command has just started.
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr, status) = tokio::join!(biased; both_ends(stdout), both_ends(stderr), child.wait());
-    Ok((status?, Output { stdout: stdout?, stderr: stderr? }))
-}
-
-/// Reads to the end and keeps the first and the last part, so that a log of any size costs bounded memory and still has
-/// both what the server said at its start and what it said last.
-async fn both_ends(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
-    let Some(mut stream) = stream else { return Ok(String::new()) };
-    let (mut first, mut last) = (Vec::new(), Vec::new());
-    let mut left_out = false;
-    loop {
-        let read = if first.len() < KEPT_BYTES {
-            stream.read_buf(&mut first).await?
-        } else {
-            stream.read_buf(&mut last).await?
-        };
-        if read == 0 {
-            break;
-        }
-        if last.len() > 2 * KEPT_BYTES {
-            last.drain(..last.len() - KEPT_BYTES);
-            left_out = true;
-        }
-    }
-    let mut text = String::from_utf8_lossy(&first).into_owned();
-    if left_out {
-        text.push_str("\n[...]\n");
-    }
-    text.push_str(&String::from_utf8_lossy(&last));
-    Ok(text)
 }

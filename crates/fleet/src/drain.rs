@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tapedeck_metrics::{EngineKind, scrape};
 use tapedeck_record::{DrainReason, Metric, Scrape};
-use tapedeck_transport::{Connector, GetLimits};
+use tapedeck_transport::{Connector, HttpLimits};
 use tokio::time::{Instant, sleep_until};
 
 use crate::instance::Instance;
@@ -20,7 +20,7 @@ pub struct DrainRules {
     /// Time between scrapes; 1 s by default.
     pub interval: Duration,
     /// Bounds of one scrape.
-    pub limits: GetLimits,
+    pub limits: HttpLimits,
 }
 
 impl Default for DrainRules {
@@ -29,7 +29,7 @@ impl Default for DrainRules {
             timeout: Duration::from_secs(120),
             clean_scrapes: 2,
             interval: Duration::from_secs(1),
-            limits: GetLimits { timeout: Duration::from_secs(5), ..GetLimits::default() },
+            limits: HttpLimits { timeout: Duration::from_secs(5), ..HttpLimits::default() },
         }
     }
 }

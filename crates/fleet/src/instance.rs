@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tapedeck_metrics::{EngineKind, fetch_page};
-use tapedeck_transport::{Connector, Endpoint, GetLimits, HttpError, Secret, http_get};
+use tapedeck_transport::{Connector, Endpoint, HttpError, HttpLimits, Secret, http_get};
 use thiserror::Error;
 use tokio::time::{Instant, sleep_until};
 
@@ -48,7 +48,7 @@ impl Health {
 }
 
 /// Asks an instance once.
-pub async fn health(connector: &dyn Connector, instance: &Instance, limits: GetLimits) -> Health {
+pub async fn health(connector: &dyn Connector, instance: &Instance, limits: HttpLimits) -> Health {
     let bearer = instance.bearer.as_ref();
     if let Some(endpoint) = &instance.health {
         match http_get(connector, endpoint, bearer, limits).await {
@@ -76,7 +76,7 @@ pub struct WaitRules {
     /// Ask every so often; 1 s by default.
     pub interval: Duration,
     /// Bounds of one question.
-    pub limits: GetLimits,
+    pub limits: HttpLimits,
 }
 
 impl Default for WaitRules {
@@ -84,7 +84,7 @@ impl Default for WaitRules {
         Self {
             timeout: Duration::from_secs(600),
             interval: Duration::from_secs(1),
-            limits: GetLimits { timeout: Duration::from_secs(5), ..GetLimits::default() },
+            limits: HttpLimits { timeout: Duration::from_secs(5), ..HttpLimits::default() },
         }
     }
 }

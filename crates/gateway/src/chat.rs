@@ -1,19 +1,12 @@
-//! One question to `/v1/chat/completions`: this audio, and the text so far to go on from.
+//! One request to `/v1/chat/completions`: this audio, and the text so far to go on from.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Request, StatusCode, header};
-use http_body_util::BodyExt as _;
-use hyper::body::{Body, Frame, SizeHint};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use bytes::Bytes;
+use http::StatusCode;
 use serde::Deserialize;
-use tapedeck_transport::{Connector, Endpoint, Secret};
+use tapedeck_transport::{Connector, Endpoint, HttpError, Request, Secret};
 use tokio::time::timeout;
 
 use crate::audio::Growing;
@@ -25,51 +18,22 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 const MAX_WORDS_BYTES: usize = 300;
 
 /// A request that can be sent without borrowing from its session.
-pub(crate) struct Question {
+pub(crate) struct ChatRequest {
     endpoint: Endpoint,
-    bearer: Option<HeaderValue>,
-    body: Pieces,
+    bearer: Option<Secret>,
+    body: Vec<Bytes>,
 }
 
 /// What the engine found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct Recognised {
     /// Text that follows the prefix.
     pub(crate) text: String,
     /// The same in the engine's tokens, where it told them and they add up to the text.
     pub(crate) tokens: Option<Vec<String>>,
 }
 
-/// A body of pieces whose length is known.
-struct Pieces {
-    pieces: std::vec::IntoIter<Bytes>,
-    left_bytes: u64,
-}
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let this = self.get_mut();
-        let piece = this.pieces.next();
-        this.left_bytes -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left_bytes == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left_bytes)
-    }
-}
-
-impl Question {
+impl ChatRequest {
     /// Asks what `audio` says, given that it begins with `prefix`.
     pub(crate) fn new(
         server: &Endpoint,
@@ -94,66 +58,41 @@ impl Question {
                 text(prefix)
             )
         };
-        let pieces: Vec<Bytes> = std::iter::once(Bytes::from(head))
-            .chain(audio.base64())
-            .chain([Bytes::from(tail)])
-            .filter(|piece| !piece.is_empty())
-            .collect();
-        let left_bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-        Self {
-            endpoint: server.with_path("/v1/chat/completions"),
-            bearer: bearer.and_then(Secret::bearer),
-            body: Pieces { pieces: pieces.into_iter(), left_bytes },
-        }
+        let body =
+            std::iter::once(Bytes::from(head)).chain(audio.base64()).chain([Bytes::from(tail)]).collect();
+        Self { endpoint: server.with_path("/v1/chat/completions"), bearer: bearer.cloned(), body }
     }
 
     /// Sends it over a connection of its own and reads the answer. Dropping the future closes the connection,
     /// upon which vLLM stops working on it.
-    pub(crate) async fn ask(
+    pub(crate) async fn send(
         self,
         connector: Arc<dyn Connector>,
-        patience: Duration,
-    ) -> Result<Answer, UpstreamError> {
-        timeout(patience, self.exchange(&*connector)).await.unwrap_or(Err(UpstreamError::Silent(patience)))
+        limit: Duration,
+    ) -> Result<Recognised, UpstreamError> {
+        timeout(limit, self.exchange(&*connector)).await.unwrap_or(Err(UpstreamError::Silent(limit)))
     }
 
-    async fn exchange(self, connector: &dyn Connector) -> Result<Answer, UpstreamError> {
-        let broken = |error: hyper::Error| UpstreamError::Broken(error.to_string());
-        let mut request = Request::post(self.endpoint.path_and_query())
-            .header(header::HOST, self.endpoint.authority())
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::CONNECTION, "close");
-        if let Some(bearer) = self.bearer {
-            request = request.header(header::AUTHORIZATION, bearer);
-        }
-        let request = request.body(self.body).map_err(|error| UpstreamError::Broken(error.to_string()))?;
-        let io = connector.connect(&self.endpoint).await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(io)).await.map_err(broken)?;
-        let exchange = async {
-            let response = sender.send_request(request).await.map_err(broken)?;
-            let status = response.status();
-            let mut body = response.into_body();
-            let mut all = BytesMut::new();
-            while let Some(frame) = body.frame().await {
-                if let Ok(data) = frame.map_err(broken)?.into_data() {
-                    if all.len() + data.len() > MAX_ANSWER_BYTES {
-                        return Err(UpstreamError::Nonsense("it is larger than 4 MiB"));
-                    }
-                    all.extend_from_slice(&data);
-                }
-            }
-            read(status, &all)
+    async fn exchange(self, connector: &dyn Connector) -> Result<Recognised, UpstreamError> {
+        let request = Request {
+            bearer: self.bearer.as_ref(),
+            headers: vec![("content-type".into(), "application/json".into())],
+            max_bytes: MAX_ANSWER_BYTES,
+            ..Request::post(&self.endpoint, self.body)
         };
-        // The connection is driven here, beside the exchange, so that both end together.
-        let mut connection = std::pin::pin!(connection);
-        let mut exchange = std::pin::pin!(exchange);
-        let mut connected = true;
-        loop {
-            tokio::select! {
-                biased;
-                answer = &mut exchange => return answer,
-                _ = &mut connection, if connected => connected = false,
-            }
+        let mut response = request.send(connector).await?;
+        let body = response.rest().await?;
+        read(response.status, &body)
+    }
+}
+
+impl From<HttpError> for UpstreamError {
+    fn from(error: HttpError) -> Self {
+        match error {
+            HttpError::Connect(gone) => Self::Connect(gone),
+            HttpError::TimedOut { limit, .. } => Self::Silent(limit),
+            HttpError::TooLarge { .. } => Self::Nonsense("it is larger than 4 MiB"),
+            HttpError::Request { why, .. } | HttpError::Broken { why, .. } => Self::Broken(why),
         }
     }
 }
@@ -185,7 +124,7 @@ struct Token {
 }
 
 /// Makes sense of an answer.
-fn read(status: StatusCode, body: &[u8]) -> Result<Answer, UpstreamError> {
+fn read(status: StatusCode, body: &[u8]) -> Result<Recognised, UpstreamError> {
     if status != StatusCode::OK {
         return Err(UpstreamError::Refused { status: status.as_u16(), words: words(body) });
     }
@@ -194,7 +133,7 @@ fn read(status: StatusCode, body: &[u8]) -> Result<Answer, UpstreamError> {
     let choice = completion.choices.into_iter().next().ok_or(UpstreamError::Nonsense("it has no choices"))?;
     let text = choice.message.content.unwrap_or_default();
     let tokens = choice.logprobs.and_then(|l| l.content).and_then(|tokens| whole(&text, tokens));
-    Ok(Answer { text, tokens })
+    Ok(Recognised { text, tokens })
 }
 
 /// The tokens, if they add up to the text; what follows it (an end mark) does not count.
@@ -233,7 +172,7 @@ pub(crate) fn shorten(words: &str) -> String {
 mod tests {
     use super::*;
 
-    fn ok(body: &str) -> Result<Answer, UpstreamError> {
+    fn ok(body: &str) -> Result<Recognised, UpstreamError> {
         read(StatusCode::OK, body.as_bytes())
     }
 

@@ -1,9 +1,10 @@
 //! What is counted, and the metrics page that shows it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use tapedeck_metrics::{Exposition, Kind, NumberStyle, count};
 
 use crate::gateway::Core;
 use crate::log::{Move, Outcome};
@@ -106,69 +107,39 @@ impl Tally {
 
 /// The page at this instant.
 pub(crate) fn page(core: &Core) -> String {
-    let mut page = String::with_capacity(4 * 1024);
+    let mut page = Exposition::new(NumberStyle::Python);
     let counters = &core.counters;
-    let mut family = |name: &str, kind: &str, help: &str, series: &[(String, f64)]| {
-        // Writing to a string cannot fail.
-        let _ =
-            writeln!(page, "# HELP tapedeck_gateway_{name} {help}\n# TYPE tapedeck_gateway_{name} {kind}");
-        for (labels, value) in series {
-            let _ = writeln!(page, "tapedeck_gateway_{name}{labels} {value:?}");
+    let mut family = |name: &str, kind: Kind, help: &str, label: &str, samples: &[(&str, f64)]| {
+        let name = format!("tapedeck_gateway_{name}");
+        page.family(&name, kind, help);
+        for (of, value) in samples {
+            let labels = [(label, *of)];
+            page.sample(&name, if label.is_empty() { &[] } else { &labels }, *value);
         }
     };
-    let one = |value: f64| vec![(String::new(), value)];
-    #[expect(clippy::cast_precision_loss, reason = "a metrics page carries doubles")]
-    let count = |value: u64| value as f64;
-    family("sessions_open", "gauge", "Sessions now.", &one(f64::from(core.open_sessions())));
-    family("sessions_max", "gauge", "Sessions allowed.", &one(f64::from(core.options.max_sessions)));
-    family(
-        "draining",
-        "gauge",
-        "1 when no new session is taken.",
-        &one(f64::from(u8::from(core.is_draining()))),
-    );
+    let mut one = |name, kind, help, value: f64| family(name, kind, help, "", &[("", value)]);
+    let flag = |on: bool| f64::from(u8::from(on));
+    one("sessions_open", Kind::Gauge, "Sessions now.", f64::from(core.open_sessions()));
+    one("sessions_max", Kind::Gauge, "Sessions allowed.", f64::from(core.options.max_sessions));
+    one("draining", Kind::Gauge, "1 when no new session is taken.", flag(core.is_draining()));
     let ended = counters.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let series = Outcome::ALL.map(|outcome| {
-        let n = ended.get(&outcome).copied().unwrap_or_default();
-        (format!("{{outcome=\"{}\"}}", outcome.name()), count(n))
-    });
-    family("sessions_total", "counter", "Sessions that are over, by how they ended.", &series);
+    let samples =
+        Outcome::ALL.map(|outcome| (outcome.name(), count(ended.get(&outcome).copied().unwrap_or_default())));
+    let help = "Sessions that are over, by how they ended.";
+    family("sessions_total", Kind::Counter, help, "outcome", &samples);
     let refused = counters.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let series = Refusal::ALL.map(|why| {
-        let n = refused.get(&why).copied().unwrap_or_default();
-        (format!("{{reason=\"{}\"}}", why.name()), count(n))
-    });
-    family("refused_total", "counter", "Callers turned away at the door.", &series);
+    let samples = Refusal::ALL.map(|why| (why.name(), count(refused.get(&why).copied().unwrap_or_default())));
+    family("refused_total", Kind::Counter, "Callers turned away at the door.", "reason", &samples);
+    let mut total = |name, help, value: f64| family(name, Kind::Counter, help, "", &[("", value)]);
     let audio_s = count(counters.audio_bytes.load(Ordering::Relaxed)) / 32_000.0;
-    family("audio_seconds_total", "counter", "Audio of the sessions that are over.", &one(audio_s));
+    total("audio_seconds_total", "Audio of the sessions that are over.", audio_s);
     let windows = count(counters.windows.load(Ordering::Relaxed));
-    family("windows_total", "counter", "Windows or segments of the sessions that are over.", &one(windows));
+    total("windows_total", "Windows or segments of the sessions that are over.", windows);
     let moves = count(counters.moves.load(Ordering::Relaxed));
-    family(
-        "moves_total",
-        "counter",
-        "Upstreams that died under a session which went on at another.",
-        &one(moves),
-    );
-    let each = |value: &dyn Fn(&crate::upstream::Server) -> f64| -> Vec<(String, f64)> {
-        core.servers.iter().map(|s| (format!("{{upstream=\"{}\"}}", escaped(&s.name)), value(s))).collect()
-    };
-    family(
-        "upstream_up",
-        "gauge",
-        "Whether an upstream takes sessions.",
-        &each(&|s| f64::from(u8::from(s.is_up()))),
-    );
-    family(
-        "upstream_sessions_open",
-        "gauge",
-        "Sessions of an upstream now.",
-        &each(&|s| f64::from(s.open())),
-    );
-    page
-}
-
-/// A label's value as the text format wants it.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    total("moves_total", "Upstreams that died under a session which went on at another.", moves);
+    let up: Vec<_> = core.servers.iter().map(|s| (s.name.as_str(), flag(s.is_up()))).collect();
+    family("upstream_up", Kind::Gauge, "Whether an upstream takes sessions.", "upstream", &up);
+    let open: Vec<_> = core.servers.iter().map(|s| (s.name.as_str(), f64::from(s.open()))).collect();
+    family("upstream_sessions_open", Kind::Gauge, "Sessions of an upstream now.", "upstream", &open);
+    page.finish()
 }

@@ -19,7 +19,7 @@ use tokio_tungstenite::WebSocketStream;
 
 use crate::audio::Growing;
 use crate::caller::{Ended, Heard, Says, hear, say};
-use crate::chat::{Answer, Question};
+use crate::chat::{ChatRequest, Recognised};
 use crate::error::UpstreamError;
 use crate::gateway::{Core, Host};
 use crate::options::{BYTES_PER_MS, Rolling, audio_bytes, audio_ms};
@@ -29,7 +29,7 @@ use crate::text::{Transcript, pieces};
 /// A call shorter than this is filled up with silence, as the official package does.
 const LEAST_BYTES: usize = 500 * BYTES_PER_MS;
 
-type Asked = Pin<Box<dyn Future<Output = Result<Answer, UpstreamError>> + Send>>;
+type Asked = Pin<Box<dyn Future<Output = Result<Recognised, UpstreamError>> + Send>>;
 
 /// The raw text so far, in the tokens of the engine.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Text {
     }
 
     /// Takes what followed the fixed part.
-    fn take(&mut self, rolling: &Rolling, answer: Answer) {
+    fn take(&mut self, rolling: &Rolling, answer: Recognised) {
         let kept = self.fixed(rolling).len();
         self.tokens.truncate(kept);
         self.tokens.extend(answer.tokens.unwrap_or_else(|| pieces(&answer.text)));
@@ -129,7 +129,7 @@ impl Session<'_> {
                         Err(UpstreamError::Connect(gone)) if lost < self.core.servers.len() => {
                             lost += 1;
                             self.move_on(gone, tally).await?;
-                            asked = Some(self.question());
+                            asked = Some(self.request());
                             continue;
                         }
                         answer => answer?,
@@ -187,12 +187,12 @@ impl Session<'_> {
         if self.ended && self.audio.pcm_bytes() < LEAST_BYTES {
             self.audio.push(&vec![0; LEAST_BYTES - self.audio.pcm_bytes()]);
         }
-        Some(self.question())
+        Some(self.request())
     }
 
     /// Asks what all the audio taken so far says.
-    fn question(&self) -> Asked {
-        let question = Question::new(
+    fn request(&self) -> Asked {
+        let request = ChatRequest::new(
             &self.host.server().endpoint,
             self.core.options.bearer.as_ref(),
             &self.host.model.id,
@@ -200,7 +200,7 @@ impl Session<'_> {
             &self.text.fixed(self.rolling).concat(),
             self.rolling.max_tokens,
         );
-        Box::pin(question.ask(Arc::clone(&self.core.connector), self.core.options.patience))
+        Box::pin(request.send(Arc::clone(&self.core.connector), self.core.options.patience))
     }
 
     /// Leaves a server that is gone for the least busy of the others, or gives its loss as the reason why the call ends.
@@ -233,8 +233,8 @@ impl Session<'_> {
 mod tests {
     use super::*;
 
-    fn answer(text: &str) -> Answer {
-        Answer { text: text.into(), tokens: None }
+    fn answer(text: &str) -> Recognised {
+        Recognised { text: text.into(), tokens: None }
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
         let rolling = Rolling { unfixed_chunks: 0, unfixed_tokens: 1, ..Rolling::default() };
         let mut text = Text::default();
         let tokens = Some(vec!["un".to_owned(), "believ".to_owned(), "able".to_owned()]);
-        text.take(&rolling, Answer { text: "unbelievable".into(), tokens });
+        text.take(&rolling, Recognised { text: "unbelievable".into(), tokens });
         assert_eq!(text.fixed(&rolling).concat(), "unbeliev");
     }
 

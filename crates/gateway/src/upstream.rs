@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use serde::Deserialize;
-use tapedeck_transport::{Connector, Endpoint, GetLimits, HttpError, Secret, http_get};
+use tapedeck_transport::{Connector, Endpoint, HttpError, HttpLimits, Secret, http_get};
 
 use crate::error::UpstreamError;
 use crate::options::Upstream;
@@ -82,7 +82,7 @@ impl Server {
 
     /// Asks for `/health`; a server that comes up again is asked for its model anew.
     pub(crate) async fn check(&self, connector: &dyn Connector) {
-        let limits = GetLimits { timeout: CHECK_TIMEOUT, max_bytes: 64 << 10 };
+        let limits = HttpLimits { timeout: CHECK_TIMEOUT, max_bytes: 64 << 10 };
         let answer = http_get(connector, &self.endpoint.with_path("/health"), None, limits).await;
         let up = answer.is_ok_and(|response| response.status == StatusCode::OK);
         if !up {
@@ -101,7 +101,7 @@ impl Server {
         if let Some(model) = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             return Ok(model);
         }
-        let limits = GetLimits { timeout: CHECK_TIMEOUT, max_bytes: 1 << 20 };
+        let limits = HttpLimits { timeout: CHECK_TIMEOUT, max_bytes: 1 << 20 };
         let answer = http_get(connector, &self.endpoint.with_path("/v1/models"), bearer, limits).await;
         if let Err(HttpError::Connect(gone)) = answer {
             return Err(gone.into());

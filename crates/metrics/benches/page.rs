@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tapedeck_metrics::{EngineKind, parse, scrape, understand};
-use tapedeck_transport::{BoxFuture, ConnectError, Connector, Endpoint, GetLimits, Io};
+use tapedeck_transport::{BoxFuture, ConnectError, Connector, Endpoint, HttpLimits, Io};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 const PAGE: &str = include_str!("../../../fixtures/metrics/vllm-metrics-realtime-load.txt");
@@ -46,7 +46,7 @@ fn page(criterion: &mut Criterion) {
     let endpoint: Endpoint = "http://memory/metrics".parse().expect("an address");
     criterion.bench_function("scrape 60 kB", |bencher| {
         bencher.iter(|| {
-            let read = scrape(&Memory, &endpoint, None, EngineKind::Vllm, GetLimits::default());
+            let read = scrape(&Memory, &endpoint, None, EngineKind::Vllm, HttpLimits::default());
             let scraped = runtime.block_on(read).expect("a page");
             assert_eq!(scraped.understood.missing.len(), 0);
             scraped

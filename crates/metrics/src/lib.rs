@@ -13,7 +13,8 @@
 //! assert_eq!(understood.scrape.values[&Metric::Preemptions], 7.0);
 //! ```
 //!
-//! Read on in `parse` (the format), `understand` and `alias` (whose names mean what), `buckets` (histograms),
+//! Read on in `parse` and `exposition` (the format, read and written), `understand` and `alias` (whose names mean what),
+//! `buckets` (histograms),
 //! `scrape` and `sampler` (when and how pages are read), `gpu` and `client` (read-outs that are no page).
 //!
 //! Limits: no push gateways, no protobuf exposition, no native histograms; a summary's quantiles are not used.
@@ -23,6 +24,7 @@
 mod alias;
 mod buckets;
 mod client;
+mod exposition;
 pub mod gpu;
 mod parse;
 mod pool;
@@ -33,6 +35,7 @@ mod understand;
 pub use alias::{carries, guess_kind, metrics_of};
 pub use buckets::{BucketQuantile, Buckets};
 pub use client::{ClientProbe, ClientUse, NoProbe, ProcSelf};
+pub use exposition::{Exposition, NumberStyle, count};
 pub use parse::{Kind, Page, Series, parse};
 pub use pool::{PoolInfo, pool_from_log};
 pub use sampler::{ClientSource, EngineSource, GpuWatch, Reading, Sampler, Source, SourceSummary, Summary};

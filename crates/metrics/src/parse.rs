@@ -58,6 +58,20 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// The word after `# TYPE`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+            Self::Summary => "summary",
+            Self::Other => "untyped",
+        }
+    }
+}
+
 /// How many lines that gave nothing are kept to be shown.
 const EXAMPLES: usize = 3;
 /// How much of such a line is kept, characters.

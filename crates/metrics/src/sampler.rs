@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tapedeck_record::{Sample, SampleBody};
-use tapedeck_transport::{BoxFuture, Connector, Endpoint, GetLimits, Secret};
+use tapedeck_transport::{BoxFuture, Connector, Endpoint, HttpLimits, Secret};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -55,7 +55,7 @@ pub struct EngineSource {
     /// Whose names to expect.
     pub kind: EngineKind,
     /// Bounds of one reading.
-    pub limits: GetLimits,
+    pub limits: HttpLimits,
 }
 
 impl Source for EngineSource {

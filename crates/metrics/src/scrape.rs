@@ -1,6 +1,6 @@
 //! One reading of one page over HTTP.
 
-use tapedeck_transport::{Connector, Endpoint, GetLimits, HttpError, Secret, http_get};
+use tapedeck_transport::{Connector, Endpoint, HttpError, HttpLimits, Secret, http_get};
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -80,7 +80,7 @@ pub async fn fetch_page(
     connector: &dyn Connector,
     endpoint: &Endpoint,
     bearer: Option<&Secret>,
-    limits: GetLimits,
+    limits: HttpLimits,
 ) -> Result<Fetched, ScrapeError> {
     let from = Instant::now();
     let response = http_get(connector, endpoint, bearer, limits).await?;
@@ -132,7 +132,7 @@ pub async fn scrape(
     endpoint: &Endpoint,
     bearer: Option<&Secret>,
     kind: EngineKind,
-    limits: GetLimits,
+    limits: HttpLimits,
 ) -> Result<Scraped, ScrapeError> {
     let fetched = fetch_page(connector, endpoint, bearer, limits).await?;
     let understood = understand(&fetched.page, kind);

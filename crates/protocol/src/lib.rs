@@ -41,5 +41,5 @@ pub mod whisper_live;
 pub use dialect::{Dialect, Incoming, Reading, Ready, Session, SessionStart, Signal, Upgrade, Wire};
 pub use frame::{Frame, Utf8};
 pub use registry::{DialectError, looks_like};
-pub use sse::Events;
+pub use sse::{SseError, SseEvents, is_event_stream};
 pub use transcript::{Change, TextModel, Transcript};

@@ -76,20 +76,33 @@ pub fn bootstrap_ratio(parts: &[(u32, f64, f64)], how: &Resampling) -> Bounds {
     })
 }
 
-/// Draws `groups` groups with replacement again and again; `statistic` sees how often each was drawn.
-fn resample(groups: usize, how: &Resampling, mut statistic: impl FnMut(&[u32]) -> Option<f64>) -> Bounds {
-    let Some(n) = u32::try_from(groups).ok().filter(|&n| n >= 2) else { return Bounds::default() };
-    let mut draws = Draws::new(how.seed, how.stream);
+/// Draws `groups` groups with replacement, as many as there are, `resamples` times, each place from `pick`; `statistic`
+/// sees how often each group was drawn, and where it gives nothing the resample is left out. The values come back in
+/// ascending order.
+pub fn resampled(
+    groups: usize,
+    resamples: u32,
+    mut pick: impl FnMut() -> usize,
+    mut statistic: impl FnMut(&[u32]) -> Option<f64>,
+) -> Vec<f64> {
     let mut drawn = vec![0_u32; groups];
-    let mut values = Vec::with_capacity(how.resamples as usize);
-    for _ in 0..how.resamples {
+    let mut values = Vec::with_capacity(resamples as usize);
+    for _ in 0..resamples {
         drawn.fill(0);
-        for _ in 0..n {
-            drawn[draws.below(n) as usize] += 1;
+        for _ in 0..groups {
+            drawn[pick()] += 1;
         }
         values.extend(statistic(&drawn));
     }
     sort(&mut values);
+    values
+}
+
+/// The percentile interval of a statistic over groups.
+fn resample(groups: usize, how: &Resampling, statistic: impl FnMut(&[u32]) -> Option<f64>) -> Bounds {
+    let Some(n) = u32::try_from(groups).ok().filter(|&n| n >= 2) else { return Bounds::default() };
+    let mut draws = Draws::new(how.seed, how.stream);
+    let values = resampled(groups, how.resamples, || draws.below(n) as usize, statistic);
     let half_alpha = (1.0 - how.confidence) / 2.0;
     Bounds { low: percentile_sorted(&values, half_alpha), high: percentile_sorted(&values, 1.0 - half_alpha) }
 }

@@ -39,7 +39,7 @@ pub mod slope;
 pub mod trend;
 
 pub use binomial::{interval_ranks, observations_for_upper_bound, observations_needed, quantile_interval};
-pub use bootstrap::{Resampling, bootstrap_quantile, bootstrap_ratio};
+pub use bootstrap::{Resampling, bootstrap_quantile, bootstrap_ratio, resampled};
 pub use counter::{CounterDelta, counter_delta};
 pub use drift::drift_ppm;
 pub use holm::holm;

@@ -33,6 +33,15 @@ impl Draws {
         }
     }
 
+    /// A place among `n`, as the upper half of a 128-bit product: uneven by less than 1 in 2^64 / `n`, and always one
+    /// draw.
+    pub fn index(&mut self, n: usize) -> usize {
+        let product = u128::from(self.0.next_u64()) * n as u128;
+        #[expect(clippy::cast_possible_truncation, reason = "the upper half is below `n`")]
+        let index = (product >> 64) as usize;
+        index
+    }
+
     /// A number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]

@@ -6,17 +6,11 @@
 //! the server reports them.
 //!
 //! ```
-//! use tapedeck_stream::sse::Events;
-//!
-//! let mut events = Events::default();
-//! let mut data = events.push(b": keep-alive\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"h")?;
-//! data.extend(events.push(b"i\"}}]}\n\n")?);
-//! let piece = tapedeck_stream::chat::read(&data[0]).unwrap();
+//! let piece = tapedeck_stream::chat::read(r#"{"choices":[{"delta":{"content":"hi"}}]}"#).unwrap();
 //! assert_eq!(piece.content, "hi");
-//! # Ok::<(), tapedeck_stream::sse::SseError>(())
 //! ```
 //!
-//! Read on in [`sse`] (how pieces become events), [`chat`] (what they say), [`reply`] (what is measured of one
+//! Read on in [`chat`] (what the events of a stream say), [`reply`] (what is measured of one
 //! answer), [`run()`] (when requests go out), [`figures()`] (what they amount to) and [`record()`] (what is kept). Limits:
 //! one choice per request, no tools, no retries, a connection per request; connecting is part of the first text.
 
@@ -27,7 +21,6 @@ pub mod prompts;
 pub mod record;
 pub mod reply;
 pub mod run;
-pub mod sse;
 
 pub use chat::{Generation, Prompt, Usage};
 pub use config::{Config, ConfigError};

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
-use tapedeck_transport::{ConnectErrorKind, HttpError, Part};
+use tapedeck_protocol::{SseEvents, is_event_stream};
+use tapedeck_transport::{ConnectErrorKind, HttpError, ResponseStream};
 
 use crate::chat::{Delta, Usage, read};
-use crate::sse::{Events, is_event_stream, words_of};
 
 /// How a request ended: a closed list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -141,7 +141,7 @@ const LARGEST_BODY: usize = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Reader {
     reply: Reply,
-    events: Events,
+    events: SseEvents,
     streamed: bool,
     body: BytesMut,
     last_content_s: Option<f64>,
@@ -175,7 +175,7 @@ impl Reader {
                 done: false,
                 usage: None,
             },
-            events: Events::default(),
+            events: SseEvents::default(),
             streamed: false,
             body: BytesMut::new(),
             last_content_s: None,
@@ -183,33 +183,37 @@ impl Reader {
         }
     }
 
-    /// The next part of the answer, `at_s` seconds after the planned start; breaks when nothing more is wanted.
-    pub(crate) fn hear(&mut self, part: Part, at_s: f64) -> ControlFlow<()> {
-        match part {
-            Part::Head { status, content_type } => {
-                self.reply.status = Some(status.as_u16());
-                self.reply.head_s = Some(at_s);
-                self.streamed = status.is_success() && is_event_stream(content_type.as_deref());
-                ControlFlow::Continue(())
-            }
-            Part::Body(piece) if self.streamed => {
-                let events = self.events.push(&piece);
-                self.take(events.map_err(|e| e.to_string()), at_s)
-            }
-            Part::Body(piece) => {
-                let room = LARGEST_BODY.saturating_sub(self.body.len());
-                self.body.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
-                ControlFlow::Continue(())
-            }
-        }
+    /// Status and headers, `at_s` seconds after the planned start.
+    pub(crate) fn on_head(&mut self, response: &ResponseStream, at_s: f64) {
+        self.reply.status = Some(response.status.as_u16());
+        self.reply.head_s = Some(at_s);
+        self.streamed = response.status.is_success() && is_event_stream(response.content_type.as_deref());
     }
 
-    fn take(&mut self, events: Result<Vec<String>, String>, at_s: f64) -> ControlFlow<()> {
+    /// The next piece of the body, `at_s` seconds after the planned start; breaks when nothing more is wanted.
+    pub(crate) fn on_body(&mut self, piece: &[u8], at_s: f64) -> ControlFlow<()> {
+        if self.streamed {
+            let events = self.events.push(piece);
+            return self.take(events.map_err(|e| e.to_string()), at_s);
+        }
+        let room = LARGEST_BODY.saturating_sub(self.body.len());
+        self.body.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
+        ControlFlow::Continue(())
+    }
+
+    fn take(
+        &mut self,
+        events: Result<impl IntoIterator<Item = Vec<u8>>, String>,
+        at_s: f64,
+    ) -> ControlFlow<()> {
         let events = match events {
             Ok(events) => events,
             Err(words) => return self.decide(Outcome::Protocol, words),
         };
         for event in events {
+            let Ok(event) = String::from_utf8(event) else {
+                return self.decide(Outcome::Protocol, "an event of the stream is not UTF-8".into());
+            };
             if event.trim() == "[DONE]" {
                 self.reply.done = true;
                 // Whatever a server keeps the connection open for afterwards is no part of the answer.
@@ -310,6 +314,11 @@ impl Reader {
         self.reply.usage = delta.usage;
         (Outcome::NotStreamed, "the whole answer came at once, not as an event stream".into())
     }
+}
+
+/// The first bytes of a body as words for a message: cut, and whatever is no text replaced.
+fn words_of(body: &Bytes) -> String {
+    String::from_utf8_lossy(body.get(..body.len().min(300)).unwrap_or_default()).trim().to_owned()
 }
 
 /// What a server says with a status: the complaint in its JSON, else the beginning of its body.

@@ -7,11 +7,11 @@ use std::sync::{
 
 use bytes::Bytes;
 use tapedeck_load::arrivals::Law;
-use tapedeck_transport::{Connector, Endpoint, PostLimits, Secret, http_post};
+use tapedeck_transport::{Connector, Endpoint, HttpError, HttpLimits, Request, Secret};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout},
 };
 
 use crate::chat::{Generation, Prompt, body};
@@ -65,11 +65,11 @@ pub struct Plan {
     /// How the answers are to be made.
     pub generation: Generation,
     /// Bounds of one request.
-    pub limits: PostLimits,
+    pub limits: HttpLimits,
 }
 
 /// One request, ready to be sent.
-struct Request {
+struct Prepared {
     n: u32,
     prompt: u32,
     cold: bool,
@@ -78,14 +78,14 @@ struct Request {
 }
 
 impl Plan {
-    fn request(&self, site: &Site, n: usize) -> Option<Request> {
+    fn request(&self, site: &Site, n: usize) -> Option<Prepared> {
         let index = *self.order.get(n)?;
         let mut prompt = self.prompts.get(index)?.clone();
         if self.unique {
             prompt.put_in_front(&format!("[{n}] "));
         }
         let cold = self.cold_first && n == 0;
-        Some(Request {
+        Some(Prepared {
             n: u32::try_from(n).ok()?,
             prompt: u32::try_from(index).ok()?,
             cold,
@@ -150,15 +150,32 @@ async fn send(plan: Arc<Plan>, site: Arc<Site>, out: mpsc::UnboundedSender<Reply
     while under_way.join_next().await.is_some() {}
 }
 
-async fn ask(plan: &Plan, site: &Site, request: Request, origin: Instant, planned: Instant) -> Reply {
+async fn ask(plan: &Plan, site: &Site, request: Prepared, origin: Instant, planned: Instant) -> Reply {
     let after = |at: Instant, from: Instant| at.saturating_duration_since(from).as_secs_f64();
     let late_ms = after(Instant::now(), planned) * 1e3;
-    let Request { n, prompt, cold, counted, body } = request;
+    let Prepared { n, prompt, cold, counted, body } = request;
     let mut reader = Reader::new(n, prompt, cold, after(planned, origin), late_ms);
-    let bearer = site.bearer.as_ref();
-    let ended = http_post(&*site.connector, &site.endpoint, bearer, body, plan.limits, |part| {
-        reader.hear(part, after(Instant::now(), planned))
-    })
-    .await;
+    let request = Request {
+        bearer: site.bearer.as_ref(),
+        headers: vec![
+            ("content-type".into(), "application/json".into()),
+            ("accept".into(), "text/event-stream, application/json".into()),
+        ],
+        max_bytes: plan.limits.max_bytes,
+        ..Request::post(&site.endpoint, vec![body])
+    };
+    let asked = request.asked();
+    let exchange = async {
+        let mut response = request.send(&*site.connector).await?;
+        reader.on_head(&response, after(Instant::now(), planned));
+        while let Some(piece) = response.next().await? {
+            if reader.on_body(&piece, after(Instant::now(), planned)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let limit = plan.limits.timeout;
+    let ended = timeout(limit, exchange).await.unwrap_or_else(|_| Err(HttpError::TimedOut { asked, limit }));
     Reply { counted, ..reader.end(ended, after(Instant::now(), planned)) }
 }

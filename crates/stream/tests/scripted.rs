@@ -11,7 +11,7 @@ mod tests {
     use tapedeck_load::arrivals::Law;
     use tapedeck_stream::{Generation, Outcome, Pace, Plan, Prompt, Reply, Site, prompts, run};
     use tapedeck_transport::{
-        BoxFuture, ConnectError, ConnectErrorKind, Connector, Endpoint, Io, PostLimits, Secret,
+        BoxFuture, ConnectError, ConnectErrorKind, Connector, Endpoint, HttpLimits, Io, Secret,
     };
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::sync::{mpsc, watch};
@@ -102,7 +102,7 @@ mod tests {
             prompts,
             unique: false,
             generation: Generation::default(),
-            limits: PostLimits { timeout: Duration::from_secs(20), max_bytes: 8 << 20 },
+            limits: HttpLimits { timeout: Duration::from_secs(20), max_bytes: 8 << 20 },
         }
     }
 

@@ -1,32 +1,29 @@
 //! One bounded HTTP GET.
 
-use std::{ops::ControlFlow, time::Duration};
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http::{Method, StatusCode};
+use bytes::Bytes;
+use http::StatusCode;
 use tokio::time::timeout;
 
-use crate::{
-    Connector, Endpoint, HttpError, Secret,
-    exchange::{Part, Question},
-};
+use crate::{Connector, Endpoint, HttpError, Request, Secret};
 
-/// Bounds of one GET: nothing hangs, nothing fills the memory.
+/// Bounds of one exchange: nothing hangs, nothing fills the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetLimits {
-    /// For everything together, connecting included; 5 s by default.
+pub struct HttpLimits {
+    /// For everything together, connecting and the whole response included; 5 s by default.
     pub timeout: Duration,
-    /// Largest body that is read; 16 MiB by default.
+    /// Largest body that is read, bytes; 16 MiB by default.
     pub max_bytes: usize,
 }
 
-impl Default for GetLimits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self { timeout: Duration::from_secs(5), max_bytes: 16 << 20 }
     }
 }
 
-/// What a server answered, whatever the status.
+/// A whole response, whatever the status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// The HTTP status.
@@ -37,35 +34,24 @@ pub struct Response {
     pub content_type: Option<String>,
 }
 
-/// Asks once, over a connection of its own, and reads the whole answer. Redirects are answers, not orders.
+/// Asks once, over a connection of its own, and reads the whole response. Redirects are responses, not orders.
 ///
 /// # Errors
-/// When there is no whole answer within the limits. A status of 404 or 500 is an answer.
+/// When there is no whole response within the limits. A status of 404 or 500 is a response.
 pub async fn http_get(
     connector: &dyn Connector,
     endpoint: &Endpoint,
     bearer: Option<&Secret>,
-    limits: GetLimits,
+    limits: HttpLimits,
 ) -> Result<Response, HttpError> {
-    let question = Question {
-        method: Method::GET,
-        endpoint,
-        bearer,
-        body: None,
-        accept: "*/*",
-        max_bytes: limits.max_bytes,
+    let request = Request { bearer, max_bytes: limits.max_bytes, ..Request::get(endpoint) };
+    let asked = request.asked();
+    let exchange = async {
+        let mut response = request.send(connector).await?;
+        let body = response.rest().await?;
+        Ok(Response { status: response.status, body, content_type: response.content_type })
     };
-    let (mut status, mut content_type) = (StatusCode::OK, None);
-    let mut all = BytesMut::new();
-    let asking = question.ask(connector, |part| {
-        match part {
-            Part::Head { status: s, content_type: t } => (status, content_type) = (s, t),
-            Part::Body(data) => all.extend_from_slice(&data),
-        }
-        ControlFlow::Continue(())
-    });
-    timeout(limits.timeout, asking)
+    timeout(limits.timeout, exchange)
         .await
-        .unwrap_or_else(|_| Err(HttpError::TimedOut { asked: question.asked(), limit: limits.timeout }))?;
-    Ok(Response { status, body: all.freeze(), content_type })
+        .unwrap_or_else(|_| Err(HttpError::TimedOut { asked, limit: limits.timeout }))
 }

@@ -1,4 +1,4 @@
-//! One connector over TCP, TLS and in-memory pipes; HTTP GET and POST.
+//! One connector over TCP, TLS and in-memory pipes, and one HTTP client over it.
 //!
 //! Everything that leaves the process goes through a [`Connector`]: the real one ([`NetConnector`]) opens TCP
 //! and TLS connections, a rehearsal's opens in-memory pipes, and whoever talks over the resulting [`Io`]
@@ -17,28 +17,25 @@
 //! ```
 //!
 //! Read on in [`Endpoint`] (where to), [`Connector`] (how to get there), [`ConnectError`] (why not),
-//! [`http_get`] (one bounded GET), [`http_post`] (one bounded question in JSON) and [`http_upload`] (a large body in
-//! pieces, over a connection that is there). Limits: no proxies, no HTTP/2, no redirects; nothing here knows what
-//! is said over a connection.
+//! [`http_get`] (one bounded GET) and [`Request`] (any request, with its response as it arrives). Limits: no proxies, no
+//! HTTP/2, no redirects; nothing here knows what is said over a connection.
 
 mod connect;
 mod endpoint;
-mod exchange;
+mod error;
 mod get;
 mod io;
 mod net;
-mod post;
+mod request;
 mod secret;
 mod tls;
-mod upload;
 
 pub use connect::{BoxFuture, ConnectError, ConnectErrorKind, Connector};
 pub use endpoint::{Endpoint, EndpointError};
-pub use exchange::{HttpError, Part};
-pub use get::{GetLimits, Response, http_get};
+pub use error::HttpError;
+pub use get::{HttpLimits, Response, http_get};
 pub use io::Io;
 pub use net::{NetConnector, NetOptions};
-pub use post::{PostLimits, http_post};
+pub use request::{Request, ResponseStream};
 pub use secret::{Secret, SecretError};
 pub use tls::{TlsError, TlsOptions};
-pub use upload::{Answer, Upload, UploadError, http_upload};

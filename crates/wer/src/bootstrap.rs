@@ -9,9 +9,9 @@
 //! the 128-bit product of `n` with the next 64-bit number: the same seed gives the same interval everywhere.
 //! Few calls make any bootstrap too narrow; below about 20 read it as a guide.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+use tapedeck_stats::resampled;
+use tapedeck_stats::rng::Draws;
 use thiserror::Error;
 
 use crate::counts::Counts;
@@ -43,7 +43,7 @@ pub enum BootstrapError {
 
 /// How an interval is made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Resampling {
+pub struct BootstrapSettings {
     /// Draws.
     pub draws: u32,
     /// Seed of the random numbers.
@@ -52,7 +52,7 @@ pub struct Resampling {
     pub level: f64,
 }
 
-impl Default for Resampling {
+impl Default for BootstrapSettings {
     fn default() -> Self {
         Self { draws: 2_000, seed: 1, level: 0.95 }
     }
@@ -60,7 +60,7 @@ impl Default for Resampling {
 
 /// A figure with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
+pub struct RateEstimate {
     /// The figure of the calls themselves.
     pub value: f64,
     /// Lower bound.
@@ -74,10 +74,10 @@ pub struct Estimate {
 /// # Errors
 ///
 /// [`BootstrapError`] where there is no call, no reference, or no sense in the settings.
-pub fn pooled_rate(calls: &[Counts], resampling: Resampling) -> Result<Estimate, BootstrapError> {
+pub fn pooled_rate(calls: &[Counts], settings: BootstrapSettings) -> Result<RateEstimate, BootstrapError> {
     let value = checked(calls)?;
-    let draws = draw(calls.len(), resampling, |picked| picked.map(|k| calls[k]).sum::<Counts>().rate())?;
-    interval(value, draws, resampling.level)
+    let draws = draw(calls.len(), settings, |drawn| pooled(calls, drawn).rate())?;
+    interval(value, draws, settings.level)
 }
 
 /// The pooled rate of `other` minus the pooled rate of `baseline`, with its interval. Element `k` of both is
@@ -90,18 +90,21 @@ pub fn pooled_rate(calls: &[Counts], resampling: Resampling) -> Result<Estimate,
 pub fn paired_difference(
     baseline: &[Counts],
     other: &[Counts],
-    resampling: Resampling,
-) -> Result<Estimate, BootstrapError> {
+    settings: BootstrapSettings,
+) -> Result<RateEstimate, BootstrapError> {
     if baseline.len() != other.len() {
         return Err(BootstrapError::NotPaired { baseline: baseline.len(), other: other.len() });
     }
     let value = checked(other)? - checked(baseline)?;
-    let draws = draw(baseline.len(), resampling, |picked| {
-        let (b, o) =
-            picked.fold((Counts::default(), Counts::default()), |(b, o), k| (b + baseline[k], o + other[k]));
-        Some(o.rate()? - b.rate()?)
+    let draws = draw(baseline.len(), settings, |drawn| {
+        Some(pooled(other, drawn).rate()? - pooled(baseline, drawn).rate()?)
     })?;
-    interval(value, draws, resampling.level)
+    interval(value, draws, settings.level)
+}
+
+/// The counts of all calls, each as often as it was drawn.
+fn pooled(calls: &[Counts], drawn: &[u32]) -> Counts {
+    calls.iter().zip(drawn).map(|(counts, times)| counts.times(u64::from(*times))).sum()
 }
 
 fn checked(calls: &[Counts]) -> Result<f64, BootstrapError> {
@@ -118,31 +121,18 @@ fn checked(calls: &[Counts]) -> Result<f64, BootstrapError> {
 /// The figure of every draw; a draw of nothing but empty references has none and is left out.
 fn draw(
     calls: usize,
-    resampling: Resampling,
-    mut figure: impl FnMut(&mut dyn Iterator<Item = usize>) -> Option<f64>,
+    settings: BootstrapSettings,
+    figure: impl FnMut(&[u32]) -> Option<f64>,
 ) -> Result<Vec<f64>, BootstrapError> {
-    let level_is_sound = resampling.level > 0.0 && resampling.level < 1.0;
-    if resampling.draws == 0 || !level_is_sound {
+    let level_is_sound = settings.level > 0.0 && settings.level < 1.0;
+    if settings.draws == 0 || !level_is_sound {
         return Err(BootstrapError::Settings);
     }
-    let mut rng = ChaCha8Rng::seed_from_u64(resampling.seed);
-    let mut figures = Vec::with_capacity(usize::try_from(resampling.draws).unwrap_or_default());
-    for _ in 0..resampling.draws {
-        let mut picked = (0..calls).map(|_| pick(&mut rng, calls));
-        figures.extend(figure(&mut picked));
-    }
-    figures.sort_unstable_by(f64::total_cmp);
-    Ok(figures)
+    let mut draws = Draws::new(settings.seed, 0);
+    Ok(resampled(calls, settings.draws, || draws.index(calls), figure))
 }
 
-fn pick(rng: &mut ChaCha8Rng, calls: usize) -> usize {
-    let product = u128::from(rng.next_u64()) * calls as u128;
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half is below `calls`")]
-    let picked = (product >> 64) as usize;
-    picked
-}
-
-fn interval(value: f64, sorted: Vec<f64>, level: f64) -> Result<Estimate, BootstrapError> {
+fn interval(value: f64, sorted: Vec<f64>, level: f64) -> Result<RateEstimate, BootstrapError> {
     let outside = (1.0 - level) / 2.0;
     let at = |share: f64| {
         #[expect(
@@ -158,7 +148,7 @@ fn interval(value: f64, sorted: Vec<f64>, level: f64) -> Result<Estimate, Bootst
         return Err(BootstrapError::NoReference);
     }
     match (at(outside), at(1.0 - outside)) {
-        (Some(low), Some(high)) => Ok(Estimate { value, low, high }),
+        (Some(low), Some(high)) => Ok(RateEstimate { value, low, high }),
         _ => Err(BootstrapError::NoReference),
     }
 }
@@ -174,9 +164,9 @@ mod tests {
     #[test]
     fn one_seed_is_one_interval_and_another_seed_is_close() {
         let calls: Vec<Counts> = (0..60).map(|k| call(50, k % 7)).collect();
-        let a = pooled_rate(&calls, Resampling::default()).unwrap();
-        assert_eq!(a, pooled_rate(&calls, Resampling::default()).unwrap());
-        let b = pooled_rate(&calls, Resampling { seed: 2, ..Resampling::default() }).unwrap();
+        let a = pooled_rate(&calls, BootstrapSettings::default()).unwrap();
+        assert_eq!(a, pooled_rate(&calls, BootstrapSettings::default()).unwrap());
+        let b = pooled_rate(&calls, BootstrapSettings { seed: 2, ..BootstrapSettings::default() }).unwrap();
         assert_ne!(a, b);
         assert!(a.low < a.value && a.value < a.high);
         assert!((a.low - b.low).abs() < 0.003 && (a.high - b.high).abs() < 0.003, "{a:?} {b:?}");
@@ -187,7 +177,8 @@ mod tests {
         // Equal lengths: the pooled rate is a mean of 100 calls whose rates are 0 or 0.1, half and half, so
         // its standard error is 0.05 / 10 and a 95 % interval is 4 x 0.98 standard errors wide.
         let calls: Vec<Counts> = (0..100).map(|k| call(10, k % 2)).collect();
-        let found = pooled_rate(&calls, Resampling { draws: 20_000, ..Resampling::default() }).unwrap();
+        let found =
+            pooled_rate(&calls, BootstrapSettings { draws: 20_000, ..BootstrapSettings::default() }).unwrap();
         let width = found.high - found.low;
         assert!((width / (2.0 * 1.96 * 0.005) - 1.0).abs() < 0.05, "{width}");
     }
@@ -196,7 +187,7 @@ mod tests {
     fn what_both_sides_share_cancels_in_the_difference() {
         let baseline: Vec<Counts> = (0..40).map(|k| call(100, k)).collect();
         let worse: Vec<Counts> = (0..40).map(|k| call(100, k + 2)).collect();
-        let found = paired_difference(&baseline, &worse, Resampling::default()).unwrap();
+        let found = paired_difference(&baseline, &worse, BootstrapSettings::default()).unwrap();
         for bound in [found.value, found.low, found.high] {
             assert!((bound - 0.02).abs() < 1e-12, "{found:?}");
         }
@@ -211,7 +202,7 @@ mod tests {
             [50, 60, 40, 30, 70, 55, 45, 65].into_iter().zip(errors).map(|(n, sub)| call(n, sub)).collect()
         };
         let (before, after) = (side([3, 5, 1, 0, 8, 2, 4, 6]), side([4, 9, 1, 1, 9, 2, 7, 6]));
-        let how = Resampling { draws: 20_000, ..Resampling::default() };
+        let how = BootstrapSettings { draws: 20_000, ..BootstrapSettings::default() };
         let found = paired_difference(&before, &after, how).unwrap();
         assert!((found.value - 10.0 / 415.0).abs() < 1e-12, "{found:?}");
         assert!((found.low - 0.007_143).abs() < 0.002 && (found.high - 0.044_444).abs() < 0.003, "{found:?}");
@@ -219,15 +210,16 @@ mod tests {
 
     #[test]
     fn every_refusal_has_its_reason() {
-        let settings = Resampling::default();
+        let settings = BootstrapSettings::default();
         assert_eq!(pooled_rate(&[], settings), Err(BootstrapError::NoCalls));
         assert_eq!(pooled_rate(&[call(0, 0)], settings), Err(BootstrapError::NoReference));
         let uneven = paired_difference(&[call(1, 0)], &[], settings);
         assert_eq!(uneven, Err(BootstrapError::NotPaired { baseline: 1, other: 0 }));
-        for bad in [Resampling { draws: 0, ..settings }, Resampling { level: 1.0, ..settings }] {
+        for bad in [BootstrapSettings { draws: 0, ..settings }, BootstrapSettings { level: 1.0, ..settings }]
+        {
             assert_eq!(pooled_rate(&[call(1, 0)], bad), Err(BootstrapError::Settings));
         }
-        let nan = Resampling { level: f64::NAN, ..settings };
+        let nan = BootstrapSettings { level: f64::NAN, ..settings };
         assert_eq!(pooled_rate(&[call(1, 0)], nan), Err(BootstrapError::Settings));
     }
 }

@@ -26,6 +26,12 @@ impl Counts {
         self.sub + self.del + self.ins
     }
 
+    /// The counts of this text met `n` times.
+    #[must_use]
+    pub const fn times(self, n: u64) -> Self {
+        Self { ref_tokens: self.ref_tokens * n, sub: self.sub * n, del: self.del * n, ins: self.ins * n }
+    }
+
     /// Errors per token of the reference: 0.25 is 25 %. It is not capped, so more insertions than reference
     /// tokens give a rate above 1. An empty reference gives 0 when nothing was inserted, and otherwise no
     /// rate at all; its errors still count once pooled with other texts.

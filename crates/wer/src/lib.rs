@@ -27,7 +27,7 @@ pub mod counts;
 pub mod measures;
 pub mod text;
 
-pub use bootstrap::{BootstrapError, Estimate, Resampling, paired_difference, pooled_rate};
+pub use bootstrap::{BootstrapError, BootstrapSettings, RateEstimate, paired_difference, pooled_rate};
 pub use counts::Counts;
 pub use measures::{Measures, Tradition, measure, measure_with};
 pub use text::{Digits, Language, Rules};

@@ -13,7 +13,7 @@ use tapedeck_metrics::{
     why_not_metrics,
 };
 use tapedeck_record::{ExitCode, Histogram, Metric};
-use tapedeck_transport::{Endpoint, GetLimits, NetConnector, NetOptions, Secret, TlsOptions};
+use tapedeck_transport::{Endpoint, HttpLimits, NetConnector, NetOptions, Secret, TlsOptions};
 
 use crate::common::Failure;
 
@@ -133,7 +133,7 @@ fn fetch(args: &Args, url: &str) -> Result<Result<Page, String>, Failure> {
     let tls = TlsOptions { extra_ca_file: args.ca.clone(), ..TlsOptions::default() };
     let connector =
         NetConnector::new(NetOptions { tls, ..NetOptions::default() }).map_err(|error| usage(&error))?;
-    let limits = GetLimits { timeout: Duration::from_secs(args.timeout_s.max(1)), ..GetLimits::default() };
+    let limits = HttpLimits { timeout: Duration::from_secs(args.timeout_s.max(1)), ..HttpLimits::default() };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,8 +1,7 @@
 //! The page itself, in Prometheus' text format.
 
-use std::fmt::Write as _;
-
 use tapedeck_cases::Phase;
+use tapedeck_metrics::{Exposition, Kind, count};
 use tapedeck_record::OutcomeClass;
 
 use super::state::{Buckets, State, Step};
@@ -10,21 +9,22 @@ use super::state::{Buckets, State, Step};
 /// Writes the page.
 pub(super) fn write(state: &State) -> String {
     let Some(run) = &state.run else { return "# The run has not begun.\n".into() };
-    let mut page = Page { text: String::new(), simulated: state.simulated };
+    let mut page =
+        Page { text: Exposition::default(), simulated: if state.simulated { "true" } else { "false" } };
     let info = [("case", state.case.as_str()), ("run", run.as_str()), ("version", env!("CARGO_PKG_VERSION"))];
-    page.head("tapedeck_run_info", "gauge", "What runs here.");
-    page.line("tapedeck_run_info", &info, 1.0);
+    page.text.family("tapedeck_run_info", Kind::Gauge, "What runs here.");
+    page.sample("tapedeck_run_info", &info, 1.0);
     now(&mut page, state);
     steps(&mut page, state);
-    page.text
+    page.text.finish()
 }
 
 fn now(page: &mut Page, state: &State) {
     let current = state.now.as_ref().and_then(|(name, phase)| Some((name, phase, state.steps.get(name)?)));
     if let Some((name, phase, step)) = current {
         let labels = [("step", name.as_str()), ("phase", phase_name(*phase))];
-        page.head("tapedeck_step_info", "gauge", "The step that is being played, and its phase.");
-        page.line("tapedeck_step_info", &labels, 1.0);
+        page.text.family("tapedeck_step_info", Kind::Gauge, "The step that is being played, and its phase.");
+        page.sample("tapedeck_step_info", &labels, 1.0);
         page.one(
             "tapedeck_streams",
             "Concurrent streams of the step that is being played.",
@@ -43,7 +43,11 @@ fn now(page: &mut Page, state: &State) {
 }
 
 fn steps(page: &mut Page, state: &State) {
-    page.head("tapedeck_calls_total", "counter", "Calls that ended, by how; counted=\"true\" decide.");
+    page.text.family(
+        "tapedeck_calls_total",
+        Kind::Counter,
+        "Calls that ended, by how; counted=\"true\" decide.",
+    );
     for (name, step) in &state.steps {
         for ((outcome, class, counted), n) in &step.calls {
             let counted = if *counted { "true" } else { "false" };
@@ -53,11 +57,11 @@ fn steps(page: &mut Page, state: &State) {
                 ("class", class_name(*class)),
                 ("counted", counted),
             ];
-            page.line("tapedeck_calls_total", &labels, number(*n));
+            page.sample("tapedeck_calls_total", &labels, count(*n));
         }
     }
     page.each(state, "tapedeck_calls_planned", "Calls that will count in the step.", |s| {
-        Some(number(s.planned))
+        Some(count(s.planned))
     });
     let help = "First-text p95 of the counted calls so far, on the limits' basis.";
     page.each(state, "tapedeck_ttft_p95_seconds", help, |s| s.ttft_p95_s);
@@ -74,39 +78,30 @@ fn steps(page: &mut Page, state: &State) {
         &s.final_
     });
     page.histogram(state, "tapedeck_rtf_ratio", "Real-time factor of counted calls.", |s| &s.rtf);
-    page.head("tapedeck_step_verdict", "gauge", "The verdict on a step that is decided.");
+    page.text.family("tapedeck_step_verdict", Kind::Gauge, "The verdict on a step that is decided.");
     for (name, step) in &state.steps {
         if let Some(verdict) = step.verdict {
-            page.line("tapedeck_step_verdict", &[("step", name.as_str()), ("verdict", verdict)], 1.0);
+            page.sample("tapedeck_step_verdict", &[("step", name.as_str()), ("verdict", verdict)], 1.0);
         }
     }
 }
 
 struct Page {
-    text: String,
-    simulated: bool,
+    text: Exposition,
+    simulated: &'static str,
 }
 
 impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let _ = write!(self.text, "{name}{{simulated=\"{}\"", self.simulated);
-        for (label, text) in labels {
-            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            let _ = write!(self.text, ",{label}=\"{text}\"");
-        }
-        let _ = writeln!(self.text, "}} {value}");
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels = [&[("simulated", self.simulated)][..], labels].concat();
+        self.text.sample(name, &labels, value);
     }
 
     /// A gauge without further labels; what is not known is not there.
     fn one(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value {
-            self.head(name, "gauge", help);
-            self.line(name, &[], value);
+            self.text.family(name, Kind::Gauge, help);
+            self.sample(name, &[], value);
         }
     }
 
@@ -116,9 +111,9 @@ impl Page {
         if known.is_empty() {
             return;
         }
-        self.head(name, "gauge", help);
+        self.text.family(name, Kind::Gauge, help);
         for (step, value) in known {
-            self.line(name, &[("step", step)], value);
+            self.sample(name, &[("step", step)], value);
         }
     }
 
@@ -126,22 +121,17 @@ impl Page {
         if state.steps.is_empty() {
             return;
         }
-        self.head(name, "histogram", help);
+        self.text.family(name, Kind::Histogram, help);
         for (step, buckets) in state.steps.iter().map(|(step, s)| (step.as_str(), of(s))) {
             let bounds = buckets.bounds.iter().map(f64::to_string).chain(["+Inf".into()]);
             for (bound, n) in bounds.zip(&buckets.counts) {
-                self.line(&format!("{name}_bucket"), &[("step", step), ("le", &bound)], number(*n));
+                self.sample(&format!("{name}_bucket"), &[("step", step), ("le", &bound)], count(*n));
             }
-            self.line(&format!("{name}_sum"), &[("step", step)], buckets.sum);
+            self.sample(&format!("{name}_sum"), &[("step", step)], buckets.sum);
             let all = buckets.counts.last().copied().unwrap_or(0);
-            self.line(&format!("{name}_count"), &[("step", step)], number(all));
+            self.sample(&format!("{name}_count"), &[("step", step)], count(all));
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "numbers of calls are far below 2^53")]
-const fn number(n: u64) -> f64 {
-    n as f64
 }
 
 const fn phase_name(phase: Phase) -> &'static str {

@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use serde::Serialize;
-use tapedeck_wer::{Counts, Estimate, Measures, Tradition};
+use tapedeck_wer::{Counts, Measures, RateEstimate, Tradition};
 
 use super::{Call, Pooled};
 
@@ -58,7 +58,7 @@ pub(super) fn text(out: &mut dyn Write, calls: &[Call], pooled: &Pooled) -> Resu
     )
 }
 
-fn summary(out: &mut dyn Write, name: &str, counts: Counts, interval: Option<Estimate>) -> Result<()> {
+fn summary(out: &mut dyn Write, name: &str, counts: Counts, interval: Option<RateEstimate>) -> Result<()> {
     let interval = interval
         .map_or_else(String::new, |e| format!(" [{}, {}]", percent(Some(e.low)), percent(Some(e.high))));
     writeln!(
@@ -73,7 +73,7 @@ fn summary(out: &mut dyn Write, name: &str, counts: Counts, interval: Option<Est
     )
 }
 
-fn difference(out: &mut dyn Write, name: &str, estimate: Option<Estimate>) -> Result<()> {
+fn difference(out: &mut dyn Write, name: &str, estimate: Option<RateEstimate>) -> Result<()> {
     let points = |x: f64| format!("{:+.2}", 100.0 * x);
     match estimate {
         Some(e) => writeln!(
@@ -167,8 +167,8 @@ impl<'a> Figures<'a> {
 struct Compared<'a> {
     #[serde(flatten)]
     figures: Figures<'a>,
-    difference: Option<Estimate>,
-    chars_difference: Option<Estimate>,
+    difference: Option<RateEstimate>,
+    chars_difference: Option<RateEstimate>,
 }
 
 #[derive(Serialize)]

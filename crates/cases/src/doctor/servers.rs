@@ -9,7 +9,7 @@ use tapedeck_load::{Control, Deck, Plan, Played, Timeouts};
 use tapedeck_metrics::gpu::distinct;
 use tapedeck_metrics::{EngineKind, PoolInfo, Understood, carries, scrape};
 use tapedeck_record::{CallMeta, Metric, Outcome, SpeechMap};
-use tapedeck_transport::GetLimits;
+use tapedeck_transport::HttpLimits;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -149,7 +149,7 @@ async fn session(patient: &Patient<'_>) -> Check {
 
 async fn well(patient: &Patient<'_>, instance: &Instance) -> Check {
     let name = format!("health {}", instance.name);
-    let limits = GetLimits { timeout: patience(patient.config), ..GetLimits::default() };
+    let limits = HttpLimits { timeout: patience(patient.config), ..HttpLimits::default() };
     match health(&*patient.site.connector, instance, limits).await {
         Health::Up => Check::ok(name, "it is well"),
         Health::Down { why } => {
@@ -174,7 +174,7 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
         ));
         return;
     };
-    let limits = GetLimits { timeout: patience(patient.config), ..GetLimits::default() };
+    let limits = HttpLimits { timeout: patience(patient.config), ..HttpLimits::default() };
     let bearer = instance.bearer.as_ref();
     let understood = match scrape(&*patient.site.connector, endpoint, bearer, instance.kind, limits).await {
         Ok(scraped) => scraped.understood,

@@ -4,7 +4,7 @@ use tapedeck_fleet::{Health, health};
 use tapedeck_load::Control;
 use tapedeck_rundir::{EventDetail, RunDir};
 use tapedeck_slo::{Alert, CutShort};
-use tapedeck_transport::GetLimits;
+use tapedeck_transport::HttpLimits;
 use tokio::sync::mpsc;
 
 use super::{LoadModel, note};
@@ -95,7 +95,7 @@ impl Director<'_> {
 
 async fn why_down(world: &World, name: &str) -> Option<String> {
     let instance = world.instances.iter().find(|i| i.name == name)?;
-    match health(&*world.connector, instance, GetLimits::default()).await {
+    match health(&*world.connector, instance, HttpLimits::default()).await {
         Health::Down { why } => Some(why),
         Health::Up | Health::Unknown => None,
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tapedeck_answers::{ErrorRate, Rise};
 use tapedeck_record::{CallRecord, OutcomeClass, WordCounts};
-use tapedeck_wer::{Counts, Resampling, paired_difference};
+use tapedeck_wer::{BootstrapSettings, Counts, paired_difference};
 
 use crate::tc01::pooled_rate;
 
@@ -14,7 +14,7 @@ use crate::tc01::pooled_rate;
 /// use tapedeck_answers::Rise;
 /// use tapedeck_cases::tc04::Heard;
 /// use tapedeck_record::WordCounts;
-/// use tapedeck_wer::Resampling;
+/// use tapedeck_wer::BootstrapSettings;
 ///
 /// let errors = |sub| WordCounts { ref_tokens: 100, sub, ..WordCounts::default() };
 /// let (mut alone, mut loaded) = (Heard::default(), Heard::default());
@@ -22,7 +22,7 @@ use crate::tc01::pooled_rate;
 ///     alone.count(call, errors(call % 3));
 ///     loaded.count(call, errors(call % 3 + 2));
 /// }
-/// let rise: Rise = Heard::rise(&alone, &loaded, Resampling::default()).unwrap();
+/// let rise: Rise = Heard::rise(&alone, &loaded, BootstrapSettings::default()).unwrap();
 /// assert!((rise.points - 2.0).abs() < 1e-9);
 /// ```
 #[derive(Debug, Default)]
@@ -68,16 +68,16 @@ impl Heard {
     /// The rise of the pooled rate between two loads, paired by call: over calls heard at both, each with the same
     /// weight on both sides. Nothing where no call was heard at both.
     #[must_use]
-    pub fn rise(alone: &Self, loaded: &Self, how: Resampling) -> Option<Rise> {
+    pub fn rise(alone: &Self, loaded: &Self, how: BootstrapSettings) -> Option<Rise> {
         Self::paired(alone, loaded, false, how)
     }
 
     /// The same where every repetition that failed under load counts as all of its tokens deleted.
-    pub(super) fn rise_with_lost(alone: &Self, loaded: &Self, how: Resampling) -> Option<Rise> {
+    pub(super) fn rise_with_lost(alone: &Self, loaded: &Self, how: BootstrapSettings) -> Option<Rise> {
         Self::paired(alone, loaded, true, how)
     }
 
-    fn paired(alone: &Self, loaded: &Self, lost: bool, how: Resampling) -> Option<Rise> {
+    fn paired(alone: &Self, loaded: &Self, lost: bool, how: BootstrapSettings) -> Option<Rise> {
         let mut sides = (Vec::new(), Vec::new());
         for (call, &(before, n_before)) in &alone.calls {
             let missing = if lost { loaded.lost.get(call).copied().unwrap_or(0) } else { 0 };
@@ -128,7 +128,7 @@ mod tests {
         all
     }
 
-    const HOW: Resampling = Resampling { draws: 500, seed: 1, level: 0.95 };
+    const HOW: BootstrapSettings = BootstrapSettings { draws: 500, seed: 1, level: 0.95 };
 
     #[test]
     fn a_rise_is_that_of_the_same_calls() {

@@ -8,9 +8,11 @@ use std::{pin::Pin, time::Duration};
 use bytes::Bytes;
 use http::StatusCode;
 use tapedeck_pace::Schedule;
-use tapedeck_protocol::{Events, Frame, Incoming, Session, SessionStart, Signal};
+use tapedeck_protocol::{
+    Frame, Incoming, Session, SessionStart, Signal, SseError, SseEvents, is_event_stream,
+};
 use tapedeck_record::{FinalKind, Message as Record, Outcome, OutcomeDetail, Texts, Trace};
-use tapedeck_transport::{Answer, Upload, UploadError, http_upload};
+use tapedeck_transport::{HttpError, Request, ResponseStream};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -124,41 +126,44 @@ impl Exchange<'_> {
             .await
             .map_err(|_| OutcomeDetail::plain(Outcome::ConnectTimeout))?
             .map_err(|e| not_connected(&e))?;
-        let upload = Upload { headers: site.dialect.upgrade().headers, body };
-        let mut answer =
-            http_upload(io, &site.endpoint, site.bearer.as_ref(), upload).await.map_err(|e| broken(&e))?;
-        if let Some(taken) = answer.body_taken() {
-            self.trace.blocked_us.push(micros(taken.saturating_duration_since(self.woke)));
-            self.trace.end_ns = Some(since(self.stage.origin, taken));
+        let request = Request {
+            bearer: site.bearer.as_ref(),
+            headers: site.dialect.upgrade().headers,
+            ..Request::post(&site.endpoint, body)
+        };
+        let mut response = request.send_over(io).await.map_err(|e| broken(&e))?;
+        if let Some(sent) = response.body_sent() {
+            self.trace.blocked_us.push(micros(sent.saturating_duration_since(self.woke)));
+            self.trace.end_ns = Some(since(self.stage.origin, sent));
         }
-        if !answer.status.is_success() {
-            return Err(self.refused(&mut answer).await);
+        if !response.status.is_success() {
+            return Err(self.refused(&mut response).await);
         }
-        let stream = answer.content_type.as_deref().unwrap_or_default().starts_with("text/event-stream");
-        if stream { self.events(&mut answer).await } else { self.whole(&mut answer).await }
+        let stream = is_event_stream(response.content_type.as_deref());
+        if stream { self.events(&mut response).await } else { self.whole(&mut response).await }
     }
 
-    async fn events(&mut self, answer: &mut Answer) -> Result<Instant, OutcomeDetail> {
-        let mut events = Events::default();
-        while let Some(piece) = self.next(answer).await? {
-            for data in events.push(&piece) {
-                if let Some(at) = self.read(Incoming::Text(&data))? {
+    async fn events(&mut self, response: &mut ResponseStream) -> Result<Instant, OutcomeDetail> {
+        let no_stream = |e: SseError| OutcomeDetail::said(Outcome::Protocol, None, &e.to_string());
+        let mut events = SseEvents::bounded(self.stage.plan.max_message_bytes);
+        while let Some(piece) = self.next(response).await? {
+            for data in events.push(&piece).map_err(no_stream)? {
+                if let Some(at) = self.read(Incoming::Text(&String::from_utf8_lossy(&data)))? {
                     return Ok(at);
                 }
             }
-            self.bounded(events.pending())?;
         }
-        if let Some(data) = events.finish()
-            && let Some(at) = self.read(Incoming::Text(&data))?
+        if let Some(data) = events.finish().map_err(no_stream)?
+            && let Some(at) = self.read(Incoming::Text(&String::from_utf8_lossy(&data)))?
         {
             return Ok(at);
         }
         Err(OutcomeDetail::said(Outcome::ClosedEarly, None, "the answer ended without its end marker"))
     }
 
-    async fn whole(&mut self, answer: &mut Answer) -> Result<Instant, OutcomeDetail> {
+    async fn whole(&mut self, response: &mut ResponseStream) -> Result<Instant, OutcomeDetail> {
         let mut all = Vec::new();
-        while let Some(piece) = self.next(answer).await? {
+        while let Some(piece) = self.next(response).await? {
             all.extend_from_slice(&piece);
             self.bounded(all.len())?;
         }
@@ -166,11 +171,11 @@ impl Exchange<'_> {
             .ok_or_else(|| OutcomeDetail::said(Outcome::Protocol, None, "an answer without a text"))
     }
 
-    async fn next(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, OutcomeDetail> {
-        timeout(self.stage.plan.timeouts.idle, answer.next())
+    async fn next(&mut self, response: &mut ResponseStream) -> Result<Option<Bytes>, OutcomeDetail> {
+        timeout(self.stage.plan.timeouts.idle, response.next())
             .await
             .map_err(|_| OutcomeDetail::plain(Outcome::IdleTimeout))?
-            .map_err(|e| OutcomeDetail::said(Outcome::ClosedEarly, None, e.words()))
+            .map_err(|e| OutcomeDetail::said(Outcome::ClosedEarly, None, &e.words()))
     }
 
     fn bounded(&self, bytes: usize) -> Result<(), OutcomeDetail> {
@@ -212,11 +217,11 @@ impl Exchange<'_> {
     }
 
     /// What a status other than success makes of the call, in the server's words.
-    async fn refused(&mut self, answer: &mut Answer) -> OutcomeDetail {
-        let status = answer.status;
+    async fn refused(&mut self, response: &mut ResponseStream) -> OutcomeDetail {
+        let status = response.status;
         let mut all = Vec::new();
         while all.len() < REFUSAL_BYTES
-            && let Ok(Some(piece)) = self.next(answer).await
+            && let Ok(Some(piece)) = self.next(response).await
         {
             all.extend_from_slice(&piece);
         }
@@ -238,10 +243,10 @@ impl Exchange<'_> {
 }
 
 /// No answer at all.
-fn broken(error: &UploadError) -> OutcomeDetail {
+fn broken(error: &HttpError) -> OutcomeDetail {
     let outcome = match error {
-        UploadError::Request { .. } => Outcome::Handshake,
-        UploadError::Broken { .. } => Outcome::ClosedEarly,
+        HttpError::Request { .. } => Outcome::Handshake,
+        _ => Outcome::ClosedEarly,
     };
-    OutcomeDetail::said(outcome, None, error.words())
+    OutcomeDetail::said(outcome, None, &error.words())
 }

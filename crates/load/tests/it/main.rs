@@ -7,7 +7,13 @@ mod backpressure;
 #[cfg(test)]
 mod counted;
 #[cfg(test)]
+mod dialects;
+#[cfg(test)]
 mod ending;
+#[cfg(test)]
+mod examples;
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod outcomes;
 #[cfg(test)]

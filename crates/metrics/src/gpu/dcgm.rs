@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tapedeck_transport::{BoxFuture, Connector, Endpoint, GetLimits, Secret};
+use tapedeck_transport::{BoxFuture, Connector, Endpoint, HttpLimits, Secret};
 
 use super::page::{NOT_AVAILABLE, PROCESS_MEMORY};
 use super::{FIELDS, GpuDevice, GpuError, GpuProcess, GpuSource, PROCESSES, throttle_names};
@@ -21,7 +21,7 @@ pub struct Dcgm {
     /// Token, if the page wants one.
     pub bearer: Option<Secret>,
     /// Bounds of one reading.
-    pub limits: GetLimits,
+    pub limits: HttpLimits,
 }
 
 impl GpuSource for Dcgm {

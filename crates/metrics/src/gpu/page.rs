@@ -4,9 +4,9 @@
 //! included, reads this page too. Two things it has no name for: why a figure is not there ([`NOT_AVAILABLE`]), and what
 //! each process holds ([`PROCESS_MEMORY`]). A figure that is not available has no series: it is never a zero.
 
-use std::fmt::Write as _;
-
 use super::{GpuDevice, throttle_mask};
+use crate::exposition::{Exposition, count};
+use crate::parse::Kind;
 
 /// 1 for each figure that a GPU does not tell, with the reason in a label.
 pub(super) const NOT_AVAILABLE: &str = "tapedeck_gpu_not_available";
@@ -29,33 +29,26 @@ const MIB: f64 = 1_048_576.0;
 /// ```
 #[must_use]
 pub fn to_page(gpus: &[GpuDevice]) -> String {
-    let labels: Vec<String> = gpus.iter().zip(0..).map(|(gpu, index)| labels(gpu, index)).collect();
-    let mut page = String::new();
-    let mut family = |name: &str, help: &str, series: &mut dyn Iterator<Item = (String, f64)>| {
-        let mut series = series.peekable();
-        if series.peek().is_some() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} gauge");
-        }
-        for (labels, value) in series {
-            let _ = writeln!(page, "{name}{{{labels}}} {value}");
-        }
-    };
-    #[expect(clippy::cast_precision_loss, reason = "bytes of a card are far below 2^53")]
-    let float = |bytes: u64| bytes as f64;
+    let mut page = Exposition::default();
+    let indices: Vec<String> = (0..gpus.len()).map(|index| index.to_string()).collect();
+    let labelled: Vec<(&GpuDevice, Labels<'_>)> =
+        gpus.iter().zip(&indices).map(|(gpu, index)| (gpu, labels(gpu, index))).collect();
     let mut each = |name: &str, help: &str, value: &dyn Fn(&GpuDevice) -> Option<f64>| {
-        let told = gpus.iter().zip(&labels).filter_map(|(gpu, labels)| Some((labels.clone(), value(gpu)?)));
-        family(name, help, &mut told.into_iter());
+        let told: Vec<_> = labelled.iter().filter_map(|(gpu, labels)| Some((labels, value(gpu)?))).collect();
+        if !told.is_empty() {
+            page.family(name, Kind::Gauge, help);
+        }
+        told.into_iter().for_each(|(labels, value)| page.sample(name, labels, value));
     };
     each("DCGM_FI_DEV_GPU_UTIL", "Share of time in which the GPU computes, percent.", &|gpu| {
         // Whole percents stay whole.
         gpu.reading.utilisation.map(|share| (share * 1e6).round() / 1e4)
     });
     each("DCGM_FI_DEV_FB_USED", "Memory in use, MiB.", &|gpu| {
-        gpu.reading.memory_used_bytes.map(|bytes| float(bytes) / MIB)
+        gpu.reading.memory_used_bytes.map(|bytes| count(bytes) / MIB)
     });
     each("DCGM_FI_DEV_FB_TOTAL", "Memory in all, MiB.", &|gpu| {
-        gpu.reading.memory_total_bytes.map(|bytes| float(bytes) / MIB)
+        gpu.reading.memory_total_bytes.map(|bytes| count(bytes) / MIB)
     });
     each("DCGM_FI_DEV_POWER_USAGE", "Power, W.", &|gpu| gpu.reading.power_w);
     each("DCGM_FI_DEV_GPU_TEMP", "Temperature, degrees Celsius.", &|gpu| gpu.reading.temperature_c);
@@ -65,43 +58,48 @@ pub fn to_page(gpus: &[GpuDevice]) -> String {
         "What holds the clocks down, a mask of the driver's bits without the one for idling.",
         &|gpu| {
             let told = !gpu.not_available.contains_key("throttle");
-            told.then(|| float(throttle_mask(&gpu.reading.throttle)))
+            told.then(|| count(throttle_mask(&gpu.reading.throttle)))
         },
     );
     each("DCGM_FI_DEV_MIG_MODE", "1 where the GPU is cut into MIG slices.", &|gpu| {
         gpu.mig.map(|sliced| f64::from(u8::from(sliced)))
     });
-    let mut missing = gpus.iter().zip(&labels).flat_map(|(gpu, labels)| {
-        gpu.not_available
-            .iter()
-            .map(move |(field, why)| (format!("{labels},field=\"{field}\",why=\"{}\"", escaped(why)), 1.0))
-    });
-    family(NOT_AVAILABLE, "1 for each figure that a GPU does not tell, and why.", &mut missing);
-    let mut processes = gpus.iter().zip(&labels).flat_map(|(gpu, labels)| {
-        gpu.processes.iter().map(move |process| {
-            let name = escaped(process.name.as_deref().unwrap_or_default());
-            let labels = format!("{labels},pid=\"{}\",process=\"{name}\"", process.pid);
-            (labels, process.memory_bytes.map_or(f64::NAN, float))
-        })
-    });
-    family(PROCESS_MEMORY, "Memory that a process holds, bytes.", &mut processes);
-    page
+    if gpus.iter().any(|gpu| !gpu.not_available.is_empty()) {
+        page.family(NOT_AVAILABLE, Kind::Gauge, "1 for each figure that a GPU does not tell, and why.");
+    }
+    for (gpu, labels) in &labelled {
+        for (field, why) in &gpu.not_available {
+            page.sample(NOT_AVAILABLE, &with(labels, [("field", field), ("why", why)]), 1.0);
+        }
+    }
+    if gpus.iter().any(|gpu| !gpu.processes.is_empty()) {
+        page.family(PROCESS_MEMORY, Kind::Gauge, "Memory that a process holds, bytes.");
+    }
+    for (gpu, labels) in &labelled {
+        for process in &gpu.processes {
+            let (pid, name) = (process.pid.to_string(), process.name.as_deref().unwrap_or_default());
+            let value = process.memory_bytes.map_or(f64::NAN, count);
+            page.sample(PROCESS_MEMORY, &with(labels, [("pid", &pid), ("process", name)]), value);
+        }
+    }
+    page.finish()
 }
 
+/// Names and values.
+type Labels<'a> = Vec<(&'a str, &'a str)>;
+
 /// What every series of a GPU is labelled with.
-fn labels(gpu: &GpuDevice, index: u32) -> String {
-    let mut labels = format!("gpu=\"{index}\",UUID=\"{}\"", escaped(&gpu.id));
+fn labels<'a>(gpu: &'a GpuDevice, index: &'a str) -> Labels<'a> {
+    let mut labels = vec![("gpu", index), ("UUID", gpu.id.as_str())];
     for (label, value) in [("modelName", &gpu.name), ("DCGM_FI_DRIVER_VERSION", &gpu.driver)] {
-        if let Some(value) = value {
-            let _ = write!(labels, ",{label}=\"{}\"", escaped(value));
-        }
+        labels.extend(value.as_deref().map(|value| (label, value)));
     }
     labels
 }
 
-/// A label's value as the text format wants it.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+/// These labels and two more.
+fn with<'a>(labels: &Labels<'a>, more: [(&'a str, &'a str); 2]) -> Labels<'a> {
+    labels.iter().copied().chain(more).collect()
 }
 
 #[cfg(test)]

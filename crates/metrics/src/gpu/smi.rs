@@ -1,11 +1,9 @@
 //! GPUs from `nvidia-smi`'s CSV, through any command that prints it (`ssh gpu-host nvidia-smi ...` included).
 
-use std::process::Stdio;
 use std::time::Duration;
 
+use tapedeck_shell::{ShellCommand, ShellError};
 use tapedeck_transport::BoxFuture;
-use tokio::process::Command;
-use tokio::time::timeout;
 
 use super::{GpuDevice, GpuError, GpuSource, throttle_names};
 use crate::pool::to_whole;
@@ -32,30 +30,26 @@ impl Default for SmiCommand {
 impl GpuSource for SmiCommand {
     fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
         Box::pin(async move {
-            let output = Command::new("sh")
-                .arg("-c")
-                .arg(&self.command)
-                .stdin(Stdio::null())
-                .kill_on_drop(true)
-                .output();
-            let output = timeout(self.timeout, output)
-                .await
-                .map_err(|_| {
-                    GpuError::Failed(format!("{:?} took longer than {:?}", self.command, self.timeout))
-                })?
-                .map_err(|error| GpuError::Failed(format!("{:?} could not be run: {error}", self.command)))?;
-            let text = String::from_utf8_lossy(&output.stdout);
-            match from_smi_csv(&text) {
+            // Many cards in one machine still print far less.
+            let shell =
+                ShellCommand { limit: self.timeout, kept_bytes: 1 << 20, ..ShellCommand::new(&self.command) };
+            let done = shell.run().await.map_err(|error| {
+                GpuError::Failed(match error {
+                    ShellError::TimedOut(limit) => format!("{:?} took longer than {limit:?}", self.command),
+                    error @ ShellError::NotRun(_) => format!("{:?} {error}", self.command),
+                })
+            })?;
+            match from_smi_csv(&done.stdout) {
                 Ok(gpus) => Ok(gpus),
-                Err(error) if output.status.success() => Err(error),
+                Err(error) if done.status.success() => Err(error),
                 Err(_) => {
-                    let stderr = String::from_utf8_lossy(&output.stderr);
-                    let said =
-                        text.lines().chain(stderr.lines()).map(str::trim).find(|line| !line.is_empty());
+                    // nvidia-smi says what is wrong first, and on standard output.
+                    let lines = done.stdout.lines().chain(done.stderr.lines());
+                    let said = lines.map(str::trim).find(|line| !line.is_empty());
                     let said = said.unwrap_or("it said nothing").to_owned();
-                    let why = format!("{:?} ended with {}: {said}", self.command, output.status);
+                    let why = format!("{:?} ended with {}: {said}", self.command, done.status);
                     // 127 is the shell's word for "no such command".
-                    Err(if output.status.code() == Some(127) {
+                    Err(if done.status.code() == Some(127) {
                         GpuError::Absent(why)
                     } else {
                         GpuError::Failed(why)

@@ -6,7 +6,7 @@ use tapedeck_engine_model::{Params, Vram, VramSeries};
 use tapedeck_record::WordCounts;
 use tapedeck_slo::{LeakRules, LeakVerdict, leak};
 use tapedeck_stats::rng::Draws;
-use tapedeck_wer::Resampling;
+use tapedeck_wer::BootstrapSettings;
 
 /// A card of 48 GB.
 pub(crate) const CARD: f64 = 48e9;
@@ -60,6 +60,6 @@ pub(crate) fn words(seed: u64, faulty: bool) -> bool {
     let mut draws = Draws::new(FRESH + seed, 9);
     let alone = heard(&mut draws, 18, 0.03);
     let loaded = heard(&mut draws, 15, if faulty { 0.045 } else { 0.03 });
-    let how = Resampling { seed, ..Resampling::default() };
+    let how = BootstrapSettings { seed, ..BootstrapSettings::default() };
     Heard::rise(&alone, &loaded, how).is_some_and(|rise| rise.finding(1.0) == RiseFinding::Alarm)
 }

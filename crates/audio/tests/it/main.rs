@@ -1,0 +1,6 @@
+//! Every integration test of this crate, in one program: linking it once is much quicker than a program a file.
+
+mod cases;
+mod compressed;
+mod corpus;
+mod foreign;

@@ -1,0 +1,8 @@
+//! Every integration test of this crate, in one program: linking it once is much quicker than a program a file.
+
+mod common;
+mod door;
+mod garbage;
+mod mischief;
+mod session;
+mod tcp;

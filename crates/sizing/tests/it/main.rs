@@ -1,0 +1,7 @@
+//! Every integration test of this crate, in one program: linking it once is much quicker than a program a file.
+
+mod calibrate;
+mod golden;
+mod properties;
+mod statement;
+mod whatif;

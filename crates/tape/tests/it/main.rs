@@ -1,0 +1,7 @@
+//! Every integration test of this crate, in one program: linking it once is much quicker than a program a file.
+
+mod attacks;
+mod common;
+mod corpus;
+mod fixtures;
+mod freeze;
