@@ -25,7 +25,6 @@
 //! one that is not known stands as it was written.
 
 pub mod answer;
-mod blocks;
 mod cases;
 pub mod compare;
 mod csv;
@@ -35,7 +34,6 @@ pub mod doubt;
 mod frame;
 pub mod glossary;
 mod html;
-mod lanes;
 pub mod line;
 pub mod merge;
 pub mod messages;

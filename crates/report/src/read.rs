@@ -6,12 +6,12 @@ use serde::de::DeserializeOwned;
 use tapedeck_answers::Answers;
 use tapedeck_config::{Recorded, key};
 use tapedeck_record::{CallRecord, StepId};
-use tapedeck_rundir::{CommittedStep, Event, RunDirError, RunInfo, refuse_newer};
+pub use tapedeck_rundir::blocks::Reading;
+use tapedeck_rundir::blocks::{Bad, Odd, Owners, standing, walk};
+use tapedeck_rundir::{CommittedStep, Event, Journal, RunDirError, RunInfo, refuse_newer};
 use tapedeck_sizing::PromisePlan;
 use tapedeck_slo::{Limits, StepEvidence, TierReport};
 
-pub use crate::blocks::Reading;
-use crate::blocks::{Bad, Owners, standing, walk};
 use crate::csv;
 use crate::data::{Rows, Tables};
 use crate::doubt::Doubt;
@@ -297,34 +297,48 @@ fn lines<T: DeserializeOwned>(path: &Path, name: &str, doubts: &mut Vec<Doubt>) 
             Err(e) => bad.add(n + 1, &e),
         }
     }
-    bad.tell(name, doubts);
+    tell_bad(bad, name, doubts);
     all
 }
 
 /// The committed steps in order (with `None` for a line that could not be read), and how many could not be read.
 fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>, usize) {
-    let Ok(text) = std::fs::read_to_string(path.join("steps.jsonl")) else {
+    let Ok(journal) = Journal::read(path) else {
         doubts.push(Doubt::missing("steps.jsonl"));
         return (Vec::new(), 0);
     };
-    let mut all = Vec::new();
-    let mut unread = 0;
-    for (n, line) in text.split_inclusive('\n').enumerate() {
-        // A last line without its end was being written when the process died: it was never committed.
-        if !line.ends_with('\n') {
-            doubts.push(Doubt::note(message!(MessageId::HalfLine, "steps.jsonl")));
-            break;
-        }
-        match serde_json::from_str(line) {
-            Ok(step) => all.push(Some(step)),
-            Err(e) => {
-                unread += 1;
-                all.push(None);
-                doubts.push(Doubt::withhold(message!(MessageId::StepUnread, n + 1, e.to_string())));
-            }
-        }
+    let unread = journal.unread.len();
+    doubts.extend(
+        journal
+            .unread
+            .into_iter()
+            .map(|(line, why)| Doubt::withhold(message!(MessageId::StepUnread, line, why))),
+    );
+    if journal.half_line {
+        doubts.push(Doubt::note(message!(MessageId::HalfLine, "steps.jsonl")));
     }
-    (all, unread)
+    (journal.steps, unread)
+}
+
+/// Tells what is odd about a growing file of the run.
+fn tell(odd: Option<Odd>, name: &str, doubts: &mut Vec<Doubt>) {
+    let Some(odd) = odd else {
+        doubts.push(Doubt::missing(name));
+        return;
+    };
+    tell_bad(odd.bad, name, doubts);
+    if odd.strays > 0 {
+        doubts.push(Doubt::note(message!(MessageId::Strays, name, odd.strays)));
+    }
+    if odd.uncommitted > 0 {
+        doubts.push(Doubt::note(message!(MessageId::Uncommitted, name, odd.uncommitted)));
+    }
+}
+
+fn tell_bad(bad: Bad, name: &str, doubts: &mut Vec<Doubt>) {
+    if let Some((line, why)) = bad.first {
+        doubts.push(Doubt::note(message!(MessageId::BadLines, name, bad.count, line, why)));
+    }
 }
 
 /// What was found of a step in a block, beside what was found of others.
@@ -369,11 +383,10 @@ impl Growing<'_> {
             Ok::<_, serde_json::Error>(true)
         };
         let mut all = vec![Vec::new(); self.steps.len()];
-        walk(
-            (self.path, "calls.jsonl"),
+        let odd = walk(
+            &self.path.join("calls.jsonl"),
             self.reading,
             &Owners::new(self.committed, |s| s.calls_bytes),
-            doubts,
             |lines| {
                 let mut calls = Vec::new();
                 lines.each(|at, text| of_step(at, text, &mut calls).map_err(|e| e.to_string()));
@@ -386,17 +399,17 @@ impl Growing<'_> {
                 }
             },
         );
+        tell(odd, "calls.jsonl", doubts);
         all
     }
 
     /// The samples of every standing step, by its place.
     fn series(&self, doubts: &mut Vec<Doubt>) -> Vec<Series> {
         let mut all: Vec<Series> = self.steps.iter().map(|step| step.series.clone()).collect();
-        walk(
-            (self.path, "series.jsonl"),
+        let odd = walk(
+            &self.path.join("series.jsonl"),
             self.reading,
             &Owners::new(self.committed, |s| s.series_bytes),
-            doubts,
             |lines| {
                 let mut samples: Vec<(usize, Samples)> = Vec::new();
                 lines.each(|at, text| {
@@ -418,6 +431,7 @@ impl Growing<'_> {
                 }
             },
         );
+        tell(odd, "series.jsonl", doubts);
         all
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tapedeck_config::{Config, ConfigError, Recorded, Setting, key};
 use tapedeck_record::{CallMeta, CallRecord, Sample};
-use tapedeck_rundir::RunInfo;
+use tapedeck_rundir::{RunDirError, RunInfo, read_run, samples_of};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Limits, StepEvidence, TierReport, judge};
 use tapedeck_tape::{Manifest, TapeError, md5_hex};
@@ -79,6 +79,9 @@ pub enum RescoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// The journal or the samples cannot be read.
+    #[error(transparent)]
+    Run(#[from] RunDirError),
     /// The result cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -130,7 +133,7 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
     }
     let window_ms = config.server.window_ms;
     let metas = tapes(run, config, &changes.tapes)?;
-    let samples = samples(run);
+    let (_, committed) = read_run(&run.path)?;
     let mut steps = Vec::new();
     let mut left_out = Vec::new();
     for step in run.steps.iter().filter(|s| !s.partial) {
@@ -143,9 +146,9 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
             left_out.push(step.name.clone());
             continue;
         };
-        let samples = samples.get(&step.name).map_or(&[][..], Vec::as_slice);
+        let samples = samples_of(&run.path, &committed, &step.name)?;
         let evidence = StepEvidence { window_ms, ..kept.clone() };
-        let report = rejudge(&step.report, &evidence, &calls, samples, &limits);
+        let report = rejudge(&step.report, &evidence, &calls, &samples, &limits);
         let series = crate::merge::series_of(run, &step.name, &step.name, 0.0);
         steps.push(NewStep { id: step.id.clone(), report, evidence: Some(evidence), calls, series });
     }
@@ -218,23 +221,6 @@ fn tapes(
         all.entry(manifest.name.clone()).or_insert(metas);
     }
     Ok(all)
-}
-
-fn samples(run: &Run) -> BTreeMap<String, Vec<Sample>> {
-    let text = std::fs::read_to_string(run.path.join("series.jsonl")).unwrap_or_default();
-    let mut all: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
-    #[derive(serde::Deserialize)]
-    struct Named {
-        step: String,
-        #[serde(flatten)]
-        sample: Sample,
-    }
-    for line in text.lines() {
-        if let Ok(named) = serde_json::from_str::<Named>(line) {
-            all.entry(named.step).or_default().push(named.sample);
-        }
-    }
-    all
 }
 
 /// The calls of a step with new figures; nothing where their tape is not known.

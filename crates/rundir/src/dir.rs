@@ -343,7 +343,7 @@ impl RunDir {
     /// # Errors
     /// [`RunDirError::BadLine`], or what the operating system refused.
     pub fn calls_of(&self, step: &str) -> Result<Vec<CallRecord>, RunDirError> {
-        self.lines_of(step, &self.calls.path, |s| s.calls_bytes)
+        lines_of(&self.calls.path, &self.steps, step, |s| s.calls_bytes)
     }
 
     /// Every sample of a finished whole step, in order; empty for a step that is not there.
@@ -351,36 +351,7 @@ impl RunDir {
     /// # Errors
     /// [`RunDirError::BadLine`], or what the operating system refused.
     pub fn series_of(&self, step: &str) -> Result<Vec<Sample>, RunDirError> {
-        let kept: Vec<Sample> = self.lines_of(step, &self.series.path, |s| s.series_bytes)?;
-        let mut bounds = Bounds::default();
-        Ok(kept.into_iter().map(|sample| bounds.restore(sample)).collect())
-    }
-
-    /// What a step added to a growing file lies between its commit and the one before.
-    fn lines_of<T: DeserializeOwned>(
-        &self,
-        step: &str,
-        path: &Path,
-        end: fn(&CommittedStep) -> u64,
-    ) -> Result<Vec<T>, RunDirError> {
-        let Some(at) = self.steps.iter().rposition(|s| s.step == step && !s.partial) else {
-            return Ok(Vec::new());
-        };
-        let from = at.checked_sub(1).and_then(|i| self.steps.get(i)).map_or(0, end);
-        let to = self.steps.get(at).map_or(from, end);
-        let io = |e| RunDirError::io("read", path, e);
-        let mut file = File::open(path).map_err(io)?;
-        file.seek(SeekFrom::Start(from)).map_err(io)?;
-        let part = BufReader::new(file.take(to.saturating_sub(from)));
-        let mut all = Vec::new();
-        for (n, line) in part.lines().enumerate() {
-            all.push(serde_json::from_str(&line.map_err(io)?).map_err(|e| RunDirError::BadLine {
-                path: path.to_path_buf(),
-                line: n + 1,
-                why: format!("counted from the beginning of step {step}: {e}"),
-            })?);
-        }
-        Ok(all)
+        samples_of(&self.path, &self.steps, step)
     }
 
     fn write_tables(&self) -> Result<(), RunDirError> {
@@ -405,6 +376,44 @@ pub fn ladder_of<'a>(standing: &[&'a CommittedStep]) -> Vec<&'a CommittedStep> {
     ladder_tiers(standing, |step| (!step.partial).then_some(&step.id)).into_iter().copied().collect()
 }
 
+/// Every sample of a finished whole step of a run that is not open for writing, in order; empty for a step that is not
+/// among `steps`, its committed ones.
+///
+/// # Errors
+/// [`RunDirError::BadLine`], or what the operating system refused.
+pub fn samples_of(run: &Path, steps: &[CommittedStep], step: &str) -> Result<Vec<Sample>, RunDirError> {
+    let kept: Vec<Sample> = lines_of(&run.join("series.jsonl"), steps, step, |s| s.series_bytes)?;
+    let mut bounds = Bounds::default();
+    Ok(kept.into_iter().map(|sample| bounds.restore(sample)).collect())
+}
+
+/// What a step added to a growing file lies between its commit and the one before.
+fn lines_of<T: DeserializeOwned>(
+    path: &Path,
+    steps: &[CommittedStep],
+    step: &str,
+    end: fn(&CommittedStep) -> u64,
+) -> Result<Vec<T>, RunDirError> {
+    let Some(at) = steps.iter().rposition(|s| s.step == step && !s.partial) else {
+        return Ok(Vec::new());
+    };
+    let from = at.checked_sub(1).and_then(|i| steps.get(i)).map_or(0, end);
+    let to = steps.get(at).map_or(from, end);
+    let io = |e| RunDirError::io("read", path, e);
+    let mut file = File::open(path).map_err(io)?;
+    file.seek(SeekFrom::Start(from)).map_err(io)?;
+    let part = BufReader::new(file.take(to.saturating_sub(from)));
+    let mut all = Vec::new();
+    for (n, line) in part.lines().enumerate() {
+        all.push(serde_json::from_str(&line.map_err(io)?).map_err(|e| RunDirError::BadLine {
+            path: path.to_path_buf(),
+            line: n + 1,
+            why: format!("counted from the beginning of step {step}: {e}"),
+        })?);
+    }
+    Ok(all)
+}
+
 /// Reads a run without opening it for writing: its description, its committed steps.
 ///
 /// # Errors
@@ -418,26 +427,49 @@ fn read(path: &Path) -> Result<(RunInfo, Vec<CommittedStep>, u64), RunDirError> 
     let info = fs::read_to_string(path.join(INFO)).map_err(|e| not_a_run(format!("{INFO}: {e}")))?;
     refuse_newer(path)?;
     let info: RunInfo = serde_json::from_str(&info).map_err(|e| not_a_run(format!("{INFO}: {e}")))?;
-    let journal = path.join(JOURNAL);
-    let mut steps = Vec::new();
-    let mut bytes = 0;
-    let file = File::open(&journal).map_err(|e| not_a_run(format!("{JOURNAL}: {e}")))?;
-    let mut reader = BufReader::new(file);
-    let mut line = String::new();
-    loop {
-        line.clear();
-        let n = reader.read_line(&mut line).map_err(|e| RunDirError::io("read", &journal, e))?;
-        // A last line without its end was being written when the process died: it was never committed.
-        if n == 0 || !line.ends_with('\n') {
-            return Ok((info, steps, bytes));
+    let journal = Journal::read(path).map_err(|e| not_a_run(format!("{JOURNAL}: {e}")))?;
+    if let Some((line, why)) = journal.unread.into_iter().next() {
+        return Err(RunDirError::BadLine { path: path.join(JOURNAL), line, why });
+    }
+    Ok((info, journal.steps.into_iter().flatten().collect(), journal.bytes))
+}
+
+/// The journal of a run as far as it can be read.
+#[derive(Debug, Default)]
+pub struct Journal {
+    /// The committed steps in order, with nothing for a line that could not be read.
+    pub steps: Vec<Option<CommittedStep>>,
+    /// Lines that could not be read, counted from 1, and why not.
+    pub unread: Vec<(usize, String)>,
+    /// Whether it ends in half a line: that was being written when the process died, and was never committed.
+    pub half_line: bool,
+    /// Length of its whole lines, bytes.
+    bytes: u64,
+}
+
+impl Journal {
+    /// Reads what can be read of the journal of a run.
+    ///
+    /// # Errors
+    /// A file that is not there or cannot be opened.
+    pub fn read(run: &Path) -> io::Result<Self> {
+        let text = fs::read_to_string(run.join(JOURNAL))?;
+        let mut journal = Self::default();
+        for (n, line) in text.split_inclusive('\n').enumerate() {
+            if !line.ends_with('\n') {
+                journal.half_line = true;
+                break;
+            }
+            journal.bytes += line.len() as u64;
+            match serde_json::from_str(line) {
+                Ok(step) => journal.steps.push(Some(step)),
+                Err(e) => {
+                    journal.steps.push(None);
+                    journal.unread.push((n + 1, e.to_string()));
+                }
+            }
         }
-        let step = serde_json::from_str(&line).map_err(|e| RunDirError::BadLine {
-            path: journal.clone(),
-            line: steps.len() + 1,
-            why: e.to_string(),
-        })?;
-        steps.push(step);
-        bytes += n as u64;
+        Ok(journal)
     }
 }
 

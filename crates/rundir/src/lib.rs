@@ -20,19 +20,22 @@
 //!
 //! `examples/judge.rs` judges an existing run anew.
 //!
-//! Read on in [`dir`] (the folder and its journal), [`step`] (what a step writes) and [`tables`] (the CSV
+//! Read on in [`dir`] (the folder and its journal), [`step`] (what a step writes), [`blocks`] (how a large run is
+//! read) and [`tables`] (the CSV
 //! files). Nothing here computes a figure: it writes down what `score` and `slo` decided.
 
 pub mod atomic;
+pub mod blocks;
 pub mod dir;
 pub mod error;
 mod event;
+mod lanes;
 mod lateness;
 mod lean;
 pub mod step;
 pub mod tables;
 
-pub use dir::{Event, RunDir, RunInfo, ladder_of, read_run, refuse_newer};
+pub use dir::{Event, Journal, RunDir, RunInfo, ladder_of, read_run, refuse_newer, samples_of};
 pub use error::RunDirError;
 pub use event::EventDetail;
 pub use step::{CommittedStep, StepWriter};

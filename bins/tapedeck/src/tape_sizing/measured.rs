@@ -1,16 +1,14 @@
 //! What a run directory tells: config, environment, steps, series.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use tapedeck_answers::Ceiling;
+use tapedeck_answers::files::CAPACITY;
+use tapedeck_answers::{AnswerError, Ceiling, LongCallsAnswer, read_file};
 use tapedeck_config::Config;
-use tapedeck_record::{Case, Metric, Sample, SampleBody};
-use tapedeck_rundir::{CommittedStep, RunInfo, read_run};
+use tapedeck_record::{Case, Metric, SampleBody};
+use tapedeck_rundir::{CommittedStep, RunInfo, read_run, samples_of};
 use tapedeck_sizing::statement::hard_ceiling;
 use tapedeck_sizing::{InstanceSeen, LoadPoint};
 use tapedeck_slo::Capacity;
@@ -25,17 +23,13 @@ pub(super) struct Run {
     pub(super) info: RunInfo,
     /// Whole steps, each once, with its latest figures.
     pub(super) steps: Vec<CommittedStep>,
+    /// Every step, in the order of the journal.
+    committed: Vec<CommittedStep>,
     pub(super) config: Config,
     environment: Environment,
     pub(super) capacity: Option<Capacity>,
-    long: Option<LongCalls>,
+    long: Option<LongCallsAnswer>,
     offline: Vec<Ceiling>,
-}
-
-/// What the long tape carried: the part of TC-03b's answer that is needed here.
-#[derive(Deserialize)]
-struct LongCalls {
-    capacity: Capacity,
 }
 
 #[derive(Default, Deserialize)]
@@ -60,32 +54,19 @@ struct Instance {
     max_model_len: Option<u32>,
 }
 
-#[derive(Deserialize)]
-struct SeriesLine {
-    step: String,
-    #[serde(flatten)]
-    sample: Sample,
-}
-
-/// An answer that a case left in the run directory, if it did.
-fn answer<T: DeserializeOwned>(run: &Path, file: &str) -> Result<Option<T>, Failure> {
-    let path = run.join(file);
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
-    serde_json::from_str(&text).map(Some).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
-}
-
 impl Run {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let (info, committed) = read_run(path)?;
         let mut steps: Vec<CommittedStep> = Vec::new();
-        for step in committed.into_iter().filter(|step| !step.partial) {
+        for step in committed.iter().filter(|step| !step.partial) {
             // A repetition takes the place of what it repeats.
             steps.retain(|earlier| earlier.step != step.step);
-            steps.push(step);
+            steps.push(step.clone());
         }
         let config = path.join("run.toml");
         let config = Config::parse(&read(&config)?, &config)?;
         let bad = |file: &str, why: String| Failure::Usage(format!("{}: {why}", path.join(file).display()));
+        let unread = |e: AnswerError| bad(&e.file, e.why);
         let environment = match std::fs::read_to_string(path.join("environment.toml")) {
             Ok(text) => {
                 toml::from_str(&text).map_err(|e| bad("environment.toml", e.message().to_string()))?
@@ -96,11 +77,12 @@ impl Run {
             path: path.to_path_buf(),
             info,
             steps,
+            committed,
             config,
             environment,
-            capacity: answer(path, "capacity.json")?,
-            long: answer(path, "tc03b.json")?,
-            offline: answer(path, "offline.json")?.unwrap_or_default(),
+            capacity: read_file(path, CAPACITY).map_err(unread)?,
+            long: tapedeck_answers::read(path).map_err(unread)?,
+            offline: tapedeck_answers::read(path).map_err(unread)?.unwrap_or_default(),
         })
     }
 
@@ -192,44 +174,35 @@ impl Run {
 
     /// The mean use of the pool in the window of each step, and the memory used on all cards at the lowest of them.
     pub(super) fn series(&self) -> Result<(Vec<LoadPoint>, Option<f64>), Failure> {
-        let path = self.path.join("series.jsonl");
-        let file =
-            File::open(&path).map_err(|e| Failure::Usage(format!("cannot read {}: {e}", path.display())))?;
-        let windows: BTreeMap<&str, (f64, f64)> = self
-            .steps
-            .iter()
-            .map(|s| (s.step.as_str(), (s.report.window_from_s, s.report.window_to_s)))
-            .collect();
-        let mut kv: BTreeMap<String, (f64, u64)> = BTreeMap::new();
-        let mut memory: BTreeMap<String, BTreeMap<String, (f64, f64)>> = BTreeMap::new();
-        for (number, line) in BufReader::new(file).lines().enumerate() {
-            let bad = |why: String| Failure::Usage(format!("{}, line {}: {why}", path.display(), number + 1));
-            let line = line.map_err(|e| bad(e.to_string()))?;
-            let Ok(SeriesLine { step, sample }) = serde_json::from_str(&line) else {
-                return Err(bad("not a sample of this version".into()));
-            };
-            let Some(&(from, to)) = windows.get(step.as_str()) else { continue };
-            if !(from..=to).contains(&sample.at_s) {
-                continue;
-            }
-            match sample.body {
-                SampleBody::Engine(scrape) => {
-                    if let Some(used) = scrape.values.get(&Metric::KvPool) {
-                        let (sum, n) = kv.entry(step).or_default();
-                        *sum += used;
-                        *n += 1;
+        let mut kv: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
+        let mut memory: BTreeMap<&str, BTreeMap<String, (f64, f64)>> = BTreeMap::new();
+        for step in &self.steps {
+            let window = step.report.window_from_s..=step.report.window_to_s;
+            let samples = samples_of(&self.path, &self.committed, &step.step)?;
+            for sample in samples.into_iter().filter(|s| window.contains(&s.at_s)) {
+                match sample.body {
+                    SampleBody::Engine(scrape) => {
+                        if let Some(used) = scrape.values.get(&Metric::KvPool) {
+                            let (sum, n) = kv.entry(step.step.as_str()).or_default();
+                            *sum += used;
+                            *n += 1;
+                        }
                     }
-                }
-                SampleBody::Gpu(reading) => {
-                    if let Some(bytes) = reading.memory_used_bytes {
-                        let (sum, n) = memory.entry(step).or_default().entry(sample.source).or_default();
-                        #[expect(clippy::cast_precision_loss, reason = "bytes of a card")]
-                        let bytes = bytes as f64;
-                        *sum += bytes;
-                        *n += 1.0;
+                    SampleBody::Gpu(reading) => {
+                        if let Some(bytes) = reading.memory_used_bytes {
+                            let (sum, n) = memory
+                                .entry(step.step.as_str())
+                                .or_default()
+                                .entry(sample.source)
+                                .or_default();
+                            #[expect(clippy::cast_precision_loss, reason = "bytes of a card")]
+                            let bytes = bytes as f64;
+                            *sum += bytes;
+                            *n += 1.0;
+                        }
                     }
+                    _ => {}
                 }
-                _ => {}
             }
         }
         let healthy = |s: &&CommittedStep| {
@@ -244,7 +217,7 @@ impl Run {
             .filter(|s| !matches!(s.id.case, Case::Fault | Case::Topology))
             .filter(|s| s.report.streams > 0)
             .filter_map(|s| {
-                let &(sum, n) = kv.get(&s.step)?;
+                let &(sum, n) = kv.get(s.step.as_str())?;
                 Some(LoadPoint { streams: f64::from(s.report.streams), kv_mean: sum / n as f64, n })
             })
             .collect();

@@ -6,11 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use tapedeck_rundir::CommittedStep;
-
-use crate::doubt::Doubt;
 use crate::lanes::in_order;
-use crate::messages::{MessageId, message};
+use crate::step::CommittedStep;
 
 /// How a run is read; nothing that is found depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +29,7 @@ impl Default for Reading {
 }
 
 /// Steps that nothing replaced, with their place in the journal.
-pub(crate) fn standing(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usize, &CommittedStep)> {
+pub fn standing(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usize, &CommittedStep)> {
     committed
         .iter()
         .enumerate()
@@ -41,14 +38,16 @@ pub(crate) fn standing(committed: &[Option<CommittedStep>]) -> impl Iterator<Ite
 }
 
 /// Which standing step a line belongs to, going by the bytes that the journal remembers.
-pub(crate) struct Owners {
+#[derive(Debug)]
+pub struct Owners {
     /// (end of the part in bytes, index among the standing steps).
     parts: Vec<(u64, Option<usize>)>,
 }
 
 impl Owners {
     /// `end` is the length of the file when a step was committed.
-    pub(crate) fn new(committed: &[Option<CommittedStep>], end: fn(&CommittedStep) -> u64) -> Self {
+    #[must_use]
+    pub fn new(committed: &[Option<CommittedStep>], end: fn(&CommittedStep) -> u64) -> Self {
         let standing: Vec<usize> = standing(committed).map(|(at, _)| at).collect();
         let parts = committed
             .iter()
@@ -60,35 +59,35 @@ impl Owners {
 }
 
 /// Lines that could not be read.
-#[derive(Default)]
-pub(crate) struct Bad {
-    count: usize,
-    first: Option<(usize, String)>,
+#[derive(Debug, Default)]
+pub struct Bad {
+    /// How many.
+    pub count: usize,
+    /// The first of them, counted from 1, and what is wrong with it.
+    pub first: Option<(usize, String)>,
 }
 
 impl Bad {
-    pub(crate) fn add(&mut self, line: usize, why: &dyn std::fmt::Display) {
+    /// Adds a line, counted from 1.
+    pub fn add(&mut self, line: usize, why: &dyn std::fmt::Display) {
         self.count += 1;
         self.first.get_or_insert_with(|| (line, why.to_string()));
     }
-
-    pub(crate) fn tell(self, name: &str, doubts: &mut Vec<Doubt>) {
-        if let Some((line, why)) = self.first {
-            doubts.push(Doubt::note(message!(MessageId::BadLines, name, self.count, line, why)));
-        }
-    }
 }
 
-/// What was odd about lines.
-#[derive(Default)]
-struct Tally {
+/// What was odd about the lines of a file.
+#[derive(Debug, Default)]
+pub struct Odd {
     lines: usize,
-    bad: Bad,
-    strays: usize,
-    uncommitted: usize,
+    /// Lines that could not be read.
+    pub bad: Bad,
+    /// Lines that stand among those of another step.
+    pub strays: usize,
+    /// Lines after the last commit.
+    pub uncommitted: usize,
 }
 
-impl Tally {
+impl Odd {
     /// With what was odd about the lines that follow.
     fn and(&mut self, next: Self) {
         self.bad.count += next.bad.count;
@@ -101,17 +100,18 @@ impl Tally {
 }
 
 /// The lines of a block, to go through once.
-pub(crate) struct Lines<'a> {
+#[derive(Debug)]
+pub struct Lines<'a> {
     owners: &'a Owners,
     /// Bytes of the file before the block.
     start: u64,
     text: &'a [u8],
-    tally: Tally,
+    tally: Odd,
 }
 
 impl Lines<'_> {
     /// Hands out every line of a standing step with the step's place; `take` says whether the line is that step's.
-    pub(crate) fn each(&mut self, mut take: impl FnMut(usize, &str) -> Result<bool, String>) {
+    pub fn each(&mut self, mut take: impl FnMut(usize, &str) -> Result<bool, String>) {
         let mut owners = self.owners.parts.iter();
         let mut owner = owners.next();
         let mut end = self.start;
@@ -192,27 +192,23 @@ impl Blocks {
 }
 
 /// Goes through a growing file: workers turn blocks of lines into something, which is kept in the order of the file.
-/// What is odd about the file is told as doubts.
-pub(crate) fn walk<R: Send>(
-    (path, name): (&Path, &str),
+/// Gives what is odd about the file; nothing where it cannot be opened.
+pub fn walk<R: Send>(
+    file: &Path,
     reading: Reading,
     owners: &Owners,
-    doubts: &mut Vec<Doubt>,
     work: impl Fn(&mut Lines<'_>) -> R + Sync,
     mut keep: impl FnMut(R),
-) {
-    let Ok(file) = File::open(path.join(name)) else {
-        doubts.push(Doubt::missing(name));
-        return;
-    };
+) -> Option<Odd> {
+    let file = File::open(file).ok()?;
     let mut blocks =
         Blocks { file, block_bytes: reading.block_bytes.get(), start: 0, rest: Vec::new(), failed: None };
-    let mut tally = Tally::default();
+    let mut tally = Odd::default();
     in_order(
         reading.workers,
         || blocks.next(),
         |block| {
-            let mut lines = Lines { owners, start: block.start, text: &block.text, tally: Tally::default() };
+            let mut lines = Lines { owners, start: block.start, text: &block.text, tally: Odd::default() };
             let found = work(&mut lines);
             (lines.tally, found)
         },
@@ -224,13 +220,7 @@ pub(crate) fn walk<R: Send>(
     if let Some(e) = blocks.failed {
         tally.bad.add(tally.lines + 1, &e);
     }
-    tally.bad.tell(name, doubts);
-    if tally.strays > 0 {
-        doubts.push(Doubt::note(message!(MessageId::Strays, name, tally.strays)));
-    }
-    if tally.uncommitted > 0 {
-        doubts.push(Doubt::note(message!(MessageId::Uncommitted, name, tally.uncommitted)));
-    }
+    Some(tally)
 }
 
 #[cfg(test)]
@@ -246,7 +236,7 @@ mod tests {
         for block_bytes in [1, 3, 1_000] {
             let size = NonZeroUsize::new(block_bytes).unwrap();
             let reading = Reading { workers: NonZeroUsize::new(2).unwrap(), block_bytes: size };
-            let (mut all, mut doubts) = (Vec::new(), Vec::new());
+            let mut all = Vec::new();
             let work = |lines: &mut Lines<'_>| {
                 let mut found = Vec::new();
                 lines.each(|step, text| {
@@ -255,10 +245,12 @@ mod tests {
                 });
                 found
             };
-            walk((tmp.path(), "lines"), reading, &owners, &mut doubts, work, |found| all.extend(found));
+            let odd =
+                walk(&tmp.path().join("lines"), reading, &owners, work, |found| all.extend(found)).unwrap();
             let lines = [(7, "a"), (8, "longer than a block"), (8, "b")];
             assert_eq!(all, lines.map(|(step, line)| (step, line.to_owned())), "{block_bytes}");
-            assert_eq!(doubts.len(), 1, "the half line was never committed: {doubts:?}");
+            // The half line was never committed.
+            assert_eq!((odd.uncommitted, odd.strays, odd.bad.count), (1, 0, 0), "{odd:?}");
         }
     }
 }
