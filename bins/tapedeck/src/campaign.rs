@@ -9,7 +9,7 @@ use tapedeck_answers::{CampaignAnswer, Part};
 use tapedeck_cases::Role;
 use tapedeck_cases::campaign::plan::Length;
 use tapedeck_cases::campaign::{self, Plan, Policies};
-use tapedeck_cases::reel::load;
+use tapedeck_cases::loaded_tape::load;
 use tapedeck_config::{Config, Policy};
 use tapedeck_record::ExitCode;
 

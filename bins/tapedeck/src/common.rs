@@ -14,8 +14,8 @@ use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};
 use tapedeck_slo::demand::{Demand, told};
 use thiserror::Error;
 
+use crate::assertions;
 use crate::console::Console;
-use crate::demands;
 use crate::signals;
 use crate::tape_sizing::WhatIf;
 
@@ -202,15 +202,15 @@ impl Common {
             origin_unix_s: world.machine.unix_s(),
             tapes: world.tape_digests(),
         };
-        world.foretell = Some(Arc::new(WhatIf));
+        world.prediction = Some(Arc::new(WhatIf));
         let mut dir = self.run_dir(&info, &world.config)?;
         if self.has_run() {
-            world.go_on(&dir).await;
+            world.resume_clock(&dir).await;
         }
         let path = dir.path().display().to_string();
         console.on(&Progress::Run { path, simulated: world.simulated, paused: world.paused });
         let answer = script(&mut world, &mut dir, console).await?;
-        let findings = demands::check(&self.fail, &console.steps(), &dir)?;
+        let findings = assertions::check(&self.fail, &console.steps(), &dir)?;
         console.found(told(&self.fail, &findings), findings);
         Ok(answer)
     }

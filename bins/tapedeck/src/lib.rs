@@ -1,9 +1,9 @@
 //! Shared pieces of the command line tools.
+mod assertions;
 pub mod campaign;
 pub mod commands;
 pub mod common;
 pub mod console;
-mod demands;
 pub mod doctor;
 mod expose;
 mod serving;

@@ -9,7 +9,7 @@ use tapedeck_answers::{ArrivalRate, ArrivalsAnswer, Compared, Measured};
 use tapedeck_cases::arrivals::{self, Asked};
 use tapedeck_cases::{Observer, Progress, Role};
 use tapedeck_config::Config;
-use tapedeck_load::arrivals::{Law, Lengths, Lines};
+use tapedeck_load::arrivals::{ArrivalProcess, Lengths, Lines};
 use tapedeck_record::ExitCode;
 use tapedeck_tape::Table;
 
@@ -175,7 +175,7 @@ impl Cli {
                 _ => return no(format!("--mean-s {s}: give a number of seconds above 0")),
             },
             (_, Some(_)) => return no("--mean-s goes with --lengths exponential only".into()),
-            _ => Lengths::Deck,
+            _ => Lengths::PreparedCalls,
         };
         let Ok(warm_up) = Duration::try_from_secs_f64(self.warm_up_s) else {
             return no(format!("--warm-up-s {}: give 0 or more seconds", self.warm_up_s));
@@ -184,7 +184,9 @@ impl Cli {
             return no(format!("--max-blocking {share}: give a share between 0 and 1"));
         }
         let laws = match &self.replay {
-            Some(path) => vec![Law::Replay { starts: starts_of(path, self.start_column.as_deref())? }],
+            Some(path) => {
+                vec![ArrivalProcess::Replay { starts: starts_of(path, self.start_column.as_deref())? }]
+            }
             None => self.rate.iter().map(|&per_hour| self.law(per_hour)).collect(),
         };
         for law in &laws {
@@ -207,11 +209,11 @@ impl Cli {
         })
     }
 
-    const fn law(&self, per_hour: f64) -> Law {
+    const fn law(&self, per_hour: f64) -> ArrivalProcess {
         match self.arrivals {
-            Spread::Poisson => Law::Poisson { per_hour },
-            Spread::Uniform => Law::Uniform { per_hour },
-            Spread::Bursty => Law::Bursty { per_hour, burst: self.burst },
+            Spread::Poisson => ArrivalProcess::Poisson { per_hour },
+            Spread::Uniform => ArrivalProcess::Uniform { per_hour },
+            Spread::Bursty => ArrivalProcess::Bursty { per_hour, burst: self.burst },
         }
     }
 }

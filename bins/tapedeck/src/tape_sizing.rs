@@ -9,16 +9,16 @@ use tapedeck_sizing::{Architecture, Dtype, SizingError, SizingPlan, Topology};
 
 use crate::common::Failure;
 
-mod foretell;
 mod lengths;
 mod measured;
 mod output;
+mod prediction;
 mod promise;
 mod tables;
 mod theory;
 mod whatif;
 
-pub use foretell::WhatIf;
+pub use prediction::WhatIf;
 pub use promise::StatementArgs;
 pub use tables::{CallLengths, InstancesArgs, SupplyArgs};
 pub use theory::CalibrateArgs;

@@ -10,7 +10,7 @@ use tapedeck_record::ExitCode;
 use tapedeck_stream::config::Spread;
 use tapedeck_stream::record::load_model;
 use tapedeck_stream::{
-    Config, ConfigError, Figures, Outcome, Pace, Percentiles, Plan, Prompt, Reply, Site, figures, prompts,
+    Config, ConfigError, Figures, Outcome, Pace, Percentiles, Plan, Prompt, Reply, Target, figures, prompts,
     record, run as send,
 };
 use tapedeck_transport::{HttpLimits, NetConnector, NetOptions, Secret, SecretError, TlsOptions};
@@ -266,7 +266,7 @@ fn plan(cli: &Cli, config: &Config) -> Result<Plan, Failure> {
     })
 }
 
-fn site(config: &Config) -> Result<Site, Failure> {
+fn site(config: &Config) -> Result<Target, Failure> {
     let server = &config.server;
     let tls = TlsOptions {
         extra_ca_file: server.ca_file.clone(),
@@ -281,7 +281,7 @@ fn site(config: &Config) -> Result<Site, Failure> {
         Err(e) => return Err(Failure::Usage(e.to_string())),
     };
     let endpoint = server.endpoint()?;
-    Ok(Site { connector: Arc::new(connector), endpoint, bearer, model: server.model.clone() })
+    Ok(Target { connector: Arc::new(connector), endpoint, bearer, model: server.model.clone() })
 }
 
 /// Writes what was found.

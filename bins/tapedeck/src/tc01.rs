@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tapedeck_answers::{ErrorRate, Few, Floor, SingleStreamAnswer, SingleStreamFigures};
-use tapedeck_cases::tc01;
+use tapedeck_cases::single_stream;
 use tapedeck_record::{Evidence, ExitCode};
 use tapedeck_slo::TtftBasis;
 
@@ -32,7 +32,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let config = cli.common.config()?;
     let (answer, console) = cli.common.carry_out(config, "tc01", &[], async |world, dir, console| {
         console.head(&world.config.slo);
-        tc01::run(world, dir, console).await
+        single_stream::run(world, dir, console).await
     })?;
     console.conclude("tc01", &answer, summary);
     Ok(console.exit(answer.decision.exit_code(answer.interrupted)))

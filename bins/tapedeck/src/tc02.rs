@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tapedeck_answers::{FootprintAnswer, Level, TableRow};
-use tapedeck_cases::tc02;
+use tapedeck_cases::footprint;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure};
@@ -43,7 +43,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     }
     let (answer, console) = cli.common.carry_out(config, "tc02", &[], async |world, dir, console| {
         console.head(&world.config.slo);
-        tc02::run(world, dir, console).await
+        footprint::run(world, dir, console).await
     })?;
     console.conclude("tc02", &answer, summary);
     Ok(console.exit(answer.decision.exit_code(answer.interrupted)))

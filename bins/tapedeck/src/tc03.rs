@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use tapedeck_answers::{LadderAnswer, Repeats};
 use tapedeck_cases::Role;
-use tapedeck_cases::tc03::run as climb;
+use tapedeck_cases::ladder::run as climb;
 use tapedeck_config::{Config, LadderContent, Pace};
 use tapedeck_record::ExitCode;
 

@@ -3,7 +3,7 @@
 use clap::Parser;
 use tapedeck_answers::LongCallsAnswer;
 use tapedeck_cases::Role;
-use tapedeck_cases::tc03b;
+use tapedeck_cases::long_calls;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -37,7 +37,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let (answer, console) =
         cli.common.carry_out(config, "tc03b", &[Role::B], async |world, dir, console| {
             console.head(&world.config.slo);
-            tc03b::run(world, dir, console, n_star).await
+            long_calls::run(world, dir, console, n_star).await
         })?;
     console.conclude("tc03b", &answer, summary);
     Ok(console.exit(answer.decision.exit_code(answer.interrupted)))

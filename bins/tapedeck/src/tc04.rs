@@ -3,7 +3,7 @@
 use clap::Parser;
 use tapedeck_answers::{QualityAnswer, QualityPoint, Rise};
 use tapedeck_cases::Role;
-use tapedeck_cases::tc04;
+use tapedeck_cases::quality;
 use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
@@ -38,7 +38,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let (answer, console) =
         cli.common.carry_out(config, "tc04", &[Role::Labelled], async |world, dir, console| {
             console.head(&world.config.slo);
-            tc04::run(world, dir, console, n_star).await
+            quality::run(world, dir, console, n_star).await
         })?;
     console.conclude("tc04", &answer, summary);
     Ok(console.exit(answer.decision.exit_code(answer.interrupted)))

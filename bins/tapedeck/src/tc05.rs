@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tapedeck_answers::{Soak, SoakAnswer};
-use tapedeck_cases::tc05;
+use tapedeck_cases::soak;
 use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
@@ -43,10 +43,10 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     if let Some(hours) = cli.hours {
         config.soak.hours = hours;
     }
-    let needs = tc05::needs(&config);
+    let needs = soak::needs(&config);
     let (answer, console) = cli.common.carry_out(config, "tc05", &needs, async |world, dir, console| {
         console.head(&world.config.slo);
-        tc05::run(world, dir, n_star, cli.n_star_b, console).await
+        soak::run(world, dir, n_star, cli.n_star_b, console).await
     })?;
     console.conclude("tc05", &answer, summary);
     Ok(console.exit(answer.exit_code()))

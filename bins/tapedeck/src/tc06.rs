@@ -2,7 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use tapedeck_answers::{Fault, FaultAnswer};
-use tapedeck_cases::tc06;
+use tapedeck_cases::fault;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -71,7 +71,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         config.fault.shares.clone_from(shares);
     }
     let (answer, console) = cli.common.carry_out(config, "tc06", &[], async |world, dir, console| {
-        tc06::run(world, dir, n_star, cli.fault.into(), console).await
+        fault::run(world, dir, n_star, cli.fault.into(), console).await
     })?;
     console.conclude("tc06", &answer, summary);
     Ok(console.exit(answer.exit_code()))

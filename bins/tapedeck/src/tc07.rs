@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tapedeck_answers::{Candidate, TopologyAnswer};
-use tapedeck_cases::tc07;
+use tapedeck_cases::topology;
 use tapedeck_record::ExitCode;
 
 use crate::common::{Common, Failure, NStarFlag};
@@ -35,7 +35,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let config = cli.common.config()?;
     let (answer, console) = cli.common.carry_out(config, "tc07", &[], async |world, dir, console| {
         console.head(&world.config.slo);
-        tc07::run(world, dir, n_star, console).await
+        topology::run(world, dir, n_star, console).await
     })?;
     console.conclude("tc07", &answer, summary);
     Ok(console.exit(answer.exit_code()))

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tapedeck_answers::RepeatabilityAnswer;
-use tapedeck_cases::tc08;
+use tapedeck_cases::repeatability;
 use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
@@ -41,7 +41,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let config = cli.common.config()?;
     let (answer, console) = cli.common.carry_out(config, "tc08", &[], async |world, dir, console| {
         console.head(&world.config.slo);
-        tc08::run(world, dir, console, cli.streams).await
+        repeatability::run(world, dir, console, cli.streams).await
     })?;
     console.conclude("tc08", &answer, summary);
     Ok(console.exit(answer.decision.exit_code(answer.interrupted)))

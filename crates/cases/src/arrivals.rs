@@ -14,20 +14,21 @@ use bytes::BytesMut;
 use tapedeck_answers::{ArrivalRate, ArrivalsAnswer};
 use tapedeck_config::ConfigError;
 use tapedeck_load::arrivals::{
-    Arrived, Caller, Fate, Law, Lengths, Lines, Offer, TimetableError, arrive, timetable,
+    ArrivalProcess, ArrivalScheduleError, Arrived, Caller, Disposition, Lengths, Lines, Offer, arrive,
+    schedule,
 };
-use tapedeck_load::{Deck, Played, shortened};
+use tapedeck_load::{CallResult, PreparedCalls, shortened};
 use tapedeck_record::{CallMeta, Case, Interval, Outcome, Schema, SpeechMap, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::CutShort;
 
-use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
+use crate::loaded_tape::Role;
 use crate::point::{Point, plan};
+use crate::prior_results;
 use crate::progress::Observer;
-use crate::reel::Role;
 use crate::runner::{self, Director, LoadModel, Step, StepAccumulator};
 use crate::steps::Steps;
 use crate::world::World;
@@ -38,7 +39,7 @@ pub use figures::{Setting, figures};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// One law per step, by ascending rate.
-    pub laws: Vec<Law>,
+    pub laws: Vec<ArrivalProcess>,
     /// How long the calls are.
     pub lengths: Lengths,
     /// The tape that they are drawn from.
@@ -66,14 +67,16 @@ pub async fn run(
     watch: &dyn Observer,
 ) -> Result<ArrivalsAnswer, CaseError> {
     environment::record(world, dir).await?;
-    let reel = world.reel(asked.role)?;
-    let (deck, metas) = match asked.lengths {
-        Lengths::Deck => (reel.deck.clone(), reel.tape.calls.iter().map(|c| c.meta.clone()).collect()),
+    let loaded_tape = world.loaded_tape(asked.role)?;
+    let (prepared, metas) = match asked.lengths {
+        Lengths::PreparedCalls => {
+            (loaded_tape.prepared.clone(), loaded_tape.tape.calls.iter().map(|c| c.meta.clone()).collect())
+        }
         Lengths::Exponential { mean } => long_call(world, asked.role, mean)?,
     };
     // Every timetable is drawn before the first caller comes: a question that cannot be played costs no time.
     let tables = asked.laws.iter().map(|law| {
-        timetable(law, asked.lengths, &deck, asked.calls, asked.warm_up, world.config.run.seed)
+        schedule(law, asked.lengths, &prepared, asked.calls, asked.warm_up, world.config.run.seed)
             .map_err(cannot)
     });
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
@@ -88,11 +91,11 @@ pub async fn run(
     };
     let mut steps = Steps::new(world, dir, watch);
     for (law, table) in asked.laws.iter().zip(tables) {
-        let offer = Offer { table, deck: deck.clone(), lines: asked.lines };
+        let offer = Offer { table, prepared: prepared.clone(), lines: asked.lines };
         let id = StepId::new(Case::Arrivals, about_at_once(law, &offer)).with_label(rate_of(law));
         let step = id.to_string();
         let earlier = match steps.dir.finished(&step) {
-            Some(_) => earlier::read_file(steps.dir, &answer_file(&step))?,
+            Some(_) => prior_results::read_file(steps.dir, &answer_file(&step))?,
             None => None,
         };
         let rate = match earlier {
@@ -120,7 +123,7 @@ pub async fn run(
         }
     }
     if !answer.interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -131,19 +134,23 @@ fn answer_file(step: &str) -> String {
 }
 
 /// `00120.000` for 120 calls an hour: sorts by rate.
-fn rate_of(law: &Law) -> String {
+fn rate_of(law: &ArrivalProcess) -> String {
     match law {
-        Law::Replay { .. } => "-replay".into(),
+        ArrivalProcess::Replay { .. } => "-replay".into(),
         law => format!("{:09.3}", law.per_hour().unwrap_or_default()),
     }
 }
 
-fn cannot(error: TimetableError) -> CaseError {
+fn cannot(error: ArrivalScheduleError) -> CaseError {
     ConfigError::value("arrivals", error.to_string()).into()
 }
 
 /// One call, long enough to cut exponential lengths from: the tape's calls one after the other, again and again.
-fn long_call(world: &World, role: Role, mean: Duration) -> Result<(Arc<Deck>, Vec<CallMeta>), CaseError> {
+fn long_call(
+    world: &World,
+    role: Role,
+    mean: Duration,
+) -> Result<(Arc<PreparedCalls>, Vec<CallMeta>), CaseError> {
     /// Lengths beyond this many means come once in 160,000 calls.
     const MEANS: u32 = 12;
     /// 4 hours of audio take 460 MB.
@@ -156,7 +163,7 @@ fn long_call(world: &World, role: Role, mean: Duration) -> Result<(Arc<Deck>, Ve
             LONGEST / MEANS
         )));
     }
-    let calls = world.reel(role)?.tape;
+    let calls = world.loaded_tape(role)?.tape;
     let length_ms = u32::try_from(length.as_millis()).unwrap_or(u32::MAX);
     let mut pcm = BytesMut::new();
     let (mut at_ms, mut speech) = (0_u32, Vec::new());
@@ -189,15 +196,16 @@ fn long_call(world: &World, role: Role, mean: Duration) -> Result<(Arc<Deck>, Ve
     };
     let load = &world.config.load;
     let chunk = Duration::from_millis(load.chunk_ms.into());
-    let deck = Deck::new(&*world.site.dialect, chunk, Duration::ZERO, [(meta.clone(), pcm.freeze())])?;
-    Ok((Arc::new(deck), vec![meta]))
+    let prepared =
+        PreparedCalls::new(&*world.target.dialect, chunk, Duration::ZERO, [(meta.clone(), pcm.freeze())])?;
+    Ok((Arc::new(prepared), vec![meta]))
 }
 
 /// Plays one rate and writes it down; what it answers is missing where the load was cut.
 async fn one(
     world: &World,
     dir: &mut RunDir,
-    (id, law, asked): (&StepId, &Law, &Asked),
+    (id, law, asked): (&StepId, &ArrivalProcess, &Asked),
     offer: &Offer,
     metas: &[CallMeta],
     watch: &dyn Observer,
@@ -208,15 +216,15 @@ async fn one(
         point: &point,
         model: LoadModel::Open,
         streams: point.streams,
-        tape: world.reel(asked.role)?.name().to_string(),
+        tape: world.loaded_tape(asked.role)?.name().to_string(),
         planned: table.arrivals.iter().filter(|a| a.counted).count() as u64,
         expected_s: table.to.as_secs_f64() + point_tail_s(offer),
     };
-    let rules = Rules::new(world.site.dialect.evidence(), world.config.server.window_ms);
+    let rules = Rules::new(world.target.dialect.evidence(), world.config.server.window_ms);
     let play = async |control, out| {
         let plan = plan(world, &point);
         let Arrived { mut summary, callers } =
-            arrive(plan, offer, world.site.clone(), world.origin, control, out).await;
+            arrive(plan, offer, world.target.clone(), world.origin, control, out).await;
         // The timetable says when the window opens, and when it closes at the earliest.
         let at = |d: Duration| summary.start_ns + u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let (from_ns, to_ns) = (at(table.from), at(table.to));
@@ -224,7 +232,8 @@ async fn one(
         summary.window_to_ns = summary.window_to_ns.or(Some(to_ns));
         (summary, Callers { all: callers, window_ns: (from_ns, to_ns) })
     };
-    let take = |measured: &mut StepAccumulator<'_>, played: &Played| take(&rules, metas, measured, played);
+    let take =
+        |measured: &mut StepAccumulator<'_>, played: &CallResult| take(&rules, metas, measured, played);
     let direct = async |director: &mut Director<'_>| director.until_end().await;
     let finished = runner::run(world, dir, &described, play, take, direct, watch).await?;
 
@@ -255,7 +264,7 @@ async fn one(
     });
     dir.write_file(&format!("arrivals-{step}.csv"), table_of(&finished.left.all).as_bytes())?;
     if let Some(rate) = &rate {
-        earlier::write_file(dir, &answer_file(step), rate)?;
+        prior_results::write_file(dir, &answer_file(step), rate)?;
     }
     let (cut, _) = finished.commit(world, dir, watch).await?;
     Ok((cut, rate))
@@ -273,7 +282,7 @@ fn take(
     rules: &Rules,
     metas: &[CallMeta],
     measured: &mut StepAccumulator<'_>,
-    played: &Played,
+    played: &CallResult,
 ) -> Result<(), CaseError> {
     let trace = &played.trace;
     let Some(meta) = usize::try_from(trace.call).ok().and_then(|i| metas.get(i)) else { return Ok(()) };
@@ -291,7 +300,7 @@ fn take(
     clippy::cast_sign_loss,
     reason = "clamped to what a process can open"
 )]
-fn about_at_once(law: &Law, offer: &Offer) -> u32 {
+fn about_at_once(law: &ArrivalProcess, offer: &Offer) -> u32 {
     let arrivals = &offer.table.arrivals;
     let audio_s: f64 = arrivals.iter().map(|a| a.audio.as_secs_f64()).sum();
     let mean_s = audio_s / f64::from(u32::try_from(arrivals.len()).unwrap_or(u32::MAX)).max(1.0);
@@ -316,16 +325,17 @@ fn table_of(callers: &[Caller]) -> String {
         ns.map_or_else(String::new, |ns| format!("{:.6}", Duration::from_nanos(ns).as_secs_f64()))
     };
     for c in callers {
-        let fate = match c.fate {
-            Fate::Carried => "carried",
-            Fate::Blocked => "blocked",
-            Fate::Refused => "refused",
-            Fate::Cut => "cut",
+        let disposition = match c.disposition {
+            Disposition::Carried => "carried",
+            Disposition::Blocked => "blocked",
+            Disposition::Refused => "refused",
+            Disposition::Cut => "cut",
         };
         let waited = c.start_ns.map(|start| start.saturating_sub(c.arrived_ns));
         let (planned, arrived) = (s(Some(c.planned_ns)), s(Some(c.arrived_ns)));
         let (start, freed, waited) = (s(c.start_ns), s(c.freed_ns), s(waited));
-        let _ = writeln!(csv, "{},{},{planned},{arrived},{start},{freed},{waited},{fate}", c.n, c.counted);
+        let _ =
+            writeln!(csv, "{},{},{planned},{arrived},{start},{freed},{waited},{disposition}", c.n, c.counted);
     }
     csv
 }

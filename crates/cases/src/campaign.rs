@@ -16,10 +16,13 @@ use tapedeck_slo::Capacity;
 
 use crate::control::restart;
 use crate::error::CaseError;
+use crate::loaded_tape::Role;
 use crate::progress::{Observer, Progress};
-use crate::reel::Role;
 use crate::world::World;
-use crate::{earlier, tc01, tc02, tc03, tc03b, tc04, tc05, tc06, tc07, tc08};
+use crate::{
+    fault, footprint, ladder, long_calls, prior_results, quality, repeatability, single_stream, soak,
+    topology,
+};
 
 pub use plan::{Estimate, Plan};
 
@@ -42,7 +45,7 @@ impl From<&CampaignConfig> for Policies {
 #[must_use]
 pub fn needs(config: &Config) -> Vec<Role> {
     let labelled = (!config.labelled.manifest.as_os_str().is_empty()).then_some(Role::Labelled);
-    tc05::needs(config).into_iter().chain(labelled).collect()
+    soak::needs(config).into_iter().chain(labelled).collect()
 }
 
 /// Plays every part that is left. `policies` stand in for those of the config: they may differ when a campaign goes on.
@@ -56,7 +59,7 @@ pub async fn run(
     policies: Policies,
     watch: &dyn Observer,
 ) -> Result<CampaignAnswer, CaseError> {
-    let mut answer: CampaignAnswer = earlier::read(dir)?.unwrap_or_default();
+    let mut answer: CampaignAnswer = prior_results::read(dir)?.unwrap_or_default();
     answer.schema = Schema::CURRENT;
     answer.simulated = world.simulated;
     answer.run = dir.path().to_path_buf();
@@ -144,7 +147,7 @@ impl Campaign<'_> {
         let dir = &mut *self.dir;
         Ok(match part {
             Part::Tc01 => {
-                let a = tc01::run(world, dir, watch).await?;
+                let a = single_stream::run(world, dir, watch).await?;
                 let well = a.decision == Decision::Yes || a.reasons.is_empty();
                 let answer = match well {
                     true => PartAnswer::SingleStream,
@@ -153,32 +156,32 @@ impl Campaign<'_> {
                 (a.decision, answer, a.interrupted)
             }
             Part::Tc02 => {
-                let a = tc02::run(world, dir, watch).await?;
+                let a = footprint::run(world, dir, watch).await?;
                 let streams = |streams| PartAnswer::StreamsByMemory { streams };
                 let answer = a.streams_by_memory.map_or(PartAnswer::MemoryUnknown, streams);
                 (a.decision, answer, a.interrupted)
             }
             Part::Tc03 => {
-                let a = tc03::run(world, dir, watch).await?;
+                let a = ladder::run(world, dir, watch).await?;
                 let Capacity { n_star, state, .. } = a.capacity;
                 self.answer.n_star = n_star;
                 (decision(a.exit_code(None)), PartAnswer::Ladder { n_star, state }, a.interrupted)
             }
             Part::Tc03b => {
-                let a = tc03b::run(world, dir, watch, n_star).await?;
+                let a = long_calls::run(world, dir, watch, n_star).await?;
                 let Capacity { n_star, state, .. } = a.capacity;
                 (a.decision, PartAnswer::LongCalls { n_star, state }, a.interrupted)
             }
             Part::Tc08 => {
-                let a = tc08::run(world, dir, watch, None).await?;
+                let a = repeatability::run(world, dir, watch, None).await?;
                 (a.decision, PartAnswer::Repeatability { repeatability: a.repeatability }, a.interrupted)
             }
             Part::Tc04 => {
-                let a = tc04::run(world, dir, watch, n_star).await?;
+                let a = quality::run(world, dir, watch, n_star).await?;
                 (a.decision, PartAnswer::Quality { answer: a.finding() }, a.interrupted)
             }
             Part::Tc05 => {
-                let a = tc05::run(world, dir, n_star, None, watch).await?;
+                let a = soak::run(world, dir, n_star, None, watch).await?;
                 let decision = decision(a.exit_code());
                 let reasons = a.soak.map(|s| s.complaints.into_iter().chain(s.unknown).collect::<Vec<_>>());
                 let answer = match reasons {
@@ -188,7 +191,7 @@ impl Campaign<'_> {
                 (decision, answer, a.interrupted)
             }
             Part::Tc06 => {
-                let a = tc06::run(world, dir, n_star, Fault::Kill, watch).await?;
+                let a = fault::run(world, dir, n_star, Fault::Kill, watch).await?;
                 let decision = decision(a.exit_code());
                 let reasons: Vec<_> = a.complaints.into_iter().chain(a.unknown).collect();
                 let well = decision == Decision::Yes || reasons.is_empty();
@@ -196,7 +199,7 @@ impl Campaign<'_> {
                 (decision, answer, a.interrupted)
             }
             Part::Tc07 => {
-                let a = tc07::run(world, dir, n_star, watch).await?;
+                let a = topology::run(world, dir, n_star, watch).await?;
                 (decision(a.exit_code()), PartAnswer::Topology { why: a.why }, a.interrupted)
             }
         })
@@ -207,7 +210,7 @@ impl Campaign<'_> {
         let drifted =
             part == Part::Tc08 && self.answer.done(part).is_some_and(|d| d.decision == Some(Decision::No));
         let better = match part {
-            Part::Tc07 => earlier::read::<TopologyAnswer>(self.dir)?.filter(|a| a.better),
+            Part::Tc07 => prior_results::read::<TopologyAnswer>(self.dir)?.filter(|a| a.better),
             _ => None,
         };
         let (policy, flag, why, name) = match (drifted, &better) {
@@ -247,7 +250,7 @@ impl Campaign<'_> {
         };
         there.config.ladder.restart_each_tier |= topology.is_none();
         if topology.is_some() {
-            tc07::switch(world, self.dir, self.watch, None, topology).await?;
+            topology::switch(world, self.dir, self.watch, None, topology).await?;
         }
         let root = self.dir.path().parent().unwrap_or(self.dir.path()).to_path_buf();
         let info = RunInfo {
@@ -260,9 +263,9 @@ impl Campaign<'_> {
         let text = there.config.to_toml()?;
         let mut dir =
             if path.is_dir() { RunDir::resume(&path, &text)? } else { RunDir::create(&root, &info, &text)? };
-        let climbed = tc03::run(&there, &mut dir, self.watch).await?;
+        let climbed = ladder::run(&there, &mut dir, self.watch).await?;
         if topology.is_some() {
-            tc07::switch(world, self.dir, self.watch, topology, None).await?;
+            topology::switch(world, self.dir, self.watch, topology, None).await?;
         }
         if climbed.interrupted {
             self.answer.interrupted = true;
@@ -283,7 +286,7 @@ impl Campaign<'_> {
     }
 
     fn keep(&self) -> Result<(), CaseError> {
-        earlier::write(self.dir, &self.answer)
+        prior_results::write(self.dir, &self.answer)
     }
 
     fn say(&self, text: &str) {

@@ -21,7 +21,7 @@ use std::fmt;
 use serde::Serialize;
 use tapedeck_config::{Config, ConfigError, key};
 use tapedeck_fleet::Instance;
-use tapedeck_load::Site;
+use tapedeck_load::Target;
 
 use crate::world::{Seams, bearer, endpoint, instance, seconds};
 
@@ -107,7 +107,7 @@ pub(crate) struct Patient<'a> {
     pub(crate) config: &'a Config,
     pub(crate) seams: &'a Seams,
     pub(crate) streams: u32,
-    pub(crate) site: Site,
+    pub(crate) target: Target,
     pub(crate) instances: Vec<Instance>,
 }
 
@@ -130,7 +130,7 @@ pub async fn examine(
         seams,
         streams: streams.or_else(|| config.ladder.tiers.iter().copied().max()).unwrap_or(1),
         instances: instances.collect::<Result<_, _>>()?,
-        site: Site {
+        target: Target {
             connector: seams.connector.clone(),
             endpoint: endpoint(key!(server.url), &config.server.url)?,
             dialect: config.dialect()?,

@@ -199,7 +199,7 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
         };
         instances.insert(instance.name.clone(), known);
     }
-    let others = world.reels.values().map(|reel| &reel.tape);
+    let others = world.loaded_tapes.values().map(|loaded_tape| &loaded_tape.tape);
     let tapes = [&world.tape].into_iter().chain(others).map(|tape| {
         let known = Tape {
             md5: tape.md5.clone(),
@@ -223,11 +223,11 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
             max_open_files: world.machine.max_open_files(),
         },
         server: Server {
-            url: world.site.endpoint.to_string(),
-            dialect: world.site.dialect.name().into(),
-            evidence: world.site.dialect.evidence(),
+            url: world.target.endpoint.to_string(),
+            dialect: world.target.dialect.name().into(),
+            evidence: world.target.dialect.evidence(),
             window_ms: world.config.server.window_ms,
-            whole_utterances: !world.site.dialect.answers_during_call(),
+            whole_utterances: !world.target.dialect.answers_during_call(),
             certificate_checked: !world.config.server.accept_any_certificate,
         },
         tapes: earlier.tapes.into_iter().chain(tapes).collect(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tapedeck_answers::LeftOut;
 use tapedeck_config::ConfigError;
 use tapedeck_l10n::Localize;
-use tapedeck_load::DeckError;
+use tapedeck_load::PrepareError;
 use tapedeck_record::ExitCode;
 use tapedeck_rundir::RunDirError;
 use tapedeck_tape::TapeError;
@@ -41,7 +41,7 @@ pub enum CaseError {
     },
     /// The tape's audio cannot be cut for the dialect.
     #[error(transparent)]
-    Deck(#[from] DeckError),
+    PreparedCalls(#[from] PrepareError),
     /// The run directory cannot be used.
     #[error(transparent)]
     RunDir(#[from] RunDirError),
@@ -96,7 +96,7 @@ impl CaseError {
         match self {
             Self::Config(_)
             | Self::Tape(_)
-            | Self::Deck(_)
+            | Self::PreparedCalls(_)
             | Self::NoTape { .. }
             | Self::Missing { .. }
             | Self::Control { .. } => ExitCode::Usage,

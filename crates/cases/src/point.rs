@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tapedeck_config::LoadConfig;
-use tapedeck_load::{Cast, Control, Plan, Played, Summary as LoadSummary, Timeouts};
+use tapedeck_load::{Assignment, CallResult, Control, Plan, Summary as LoadSummary, Timeouts};
 use tapedeck_record::StepId;
 use tapedeck_rundir::RunDir;
 use tapedeck_score::{Rules, score};
@@ -13,11 +13,11 @@ use tapedeck_slo::{CutShort, TierReport};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::content::Content;
 use crate::error::CaseError;
 use crate::progress::Observer;
 use crate::runner::{self, Director, LoadModel, Step, StepAccumulator};
 use crate::words;
+use crate::workload::Workload;
 use crate::world::{World, seconds};
 
 /// What distinguishes one load point from another.
@@ -44,7 +44,7 @@ pub struct Point {
     /// Load points that share one error rate in tests of stationarity.
     pub points_planned: u32,
     /// Who plays what.
-    pub content: Content,
+    pub workload: Workload,
     /// What kind of point it is, where it is not a plain one; first in the notes of its row.
     pub labels: Vec<String>,
     /// Whether every call counts from the first on: no ramp, no warm-up.
@@ -67,7 +67,7 @@ impl Point {
             id,
             loops,
             points_planned: 1,
-            content: Content::default(),
+            workload: Workload::default(),
             labels: Vec::new(),
             at_once: false,
             offline: false,
@@ -93,19 +93,20 @@ pub(crate) async fn play(
     point: &Point,
     watch: &dyn Observer,
 ) -> Result<(Option<CutShort>, TierReport), CaseError> {
-    let cast = point.content.cast(world, point.streams)?;
+    let assignment = point.workload.assignment(world, point.streams)?;
     let step = Step {
         point,
         model: LoadModel::Closed,
         streams: point.streams,
-        tape: point.content.name(world)?,
-        planned: cast.counted_calls(point.streams, point.loops),
-        expected_s: expected_s(world, point, &cast),
+        tape: point.workload.name(world)?,
+        planned: assignment.counted_calls(point.streams, point.loops),
+        expected_s: expected_s(world, point, &assignment),
     };
-    let rules = Rules::new(world.site.dialect.evidence(), world.config.server.window_ms);
-    let load = async |control, out| (load(world, point, cast, control, out).await, ());
-    let take =
-        |measured: &mut StepAccumulator<'_>, played: &Played| take(world, point, &rules, measured, played);
+    let rules = Rules::new(world.target.dialect.evidence(), world.config.server.window_ms);
+    let load = async |control, out| (load(world, point, assignment, control, out).await, ());
+    let take = |measured: &mut StepAccumulator<'_>, played: &CallResult| {
+        take(world, point, &rules, measured, played)
+    };
     let direct = async |director: &mut Director<'_>| director.until_end().await;
     let finished = runner::run(world, dir, &step, load, take, direct, watch).await?;
     let report = finished.report.clone();
@@ -119,24 +120,24 @@ pub(crate) fn take(
     point: &Point,
     rules: &Rules,
     measured: &mut StepAccumulator<'_>,
-    played: &Played,
+    played: &CallResult,
 ) -> Result<(), CaseError> {
     let trace = &played.trace;
-    let Some(call) = point.content.call(world, trace) else { return Ok(()) };
+    let Some(call) = point.workload.call(world, trace) else { return Ok(()) };
     // Alignment is the dearest part of scoring, and only counted calls are judged by their words.
-    let judged = trace.counted && point.content.scores_words(trace.stream);
+    let judged = trace.counted && point.workload.scores_words(trace.stream);
     let words = if judged { words::count(call, &played.texts) } else { Default::default() };
     measured.judged(score(trace, &call.meta, rules, &words), played)
 }
 
 /// About how long a point takes, seconds: ramp, warm-up, a call until the window opens, the window, the end.
-fn expected_s(world: &World, point: &Point, cast: &Cast) -> f64 {
+fn expected_s(world: &World, point: &Point, assignment: &Assignment) -> f64 {
     let load = &world.config.load;
     let before_s = if point.at_once { 0.0 } else { load.ramp_s * f64::from(point.streams) + load.warm_up_s };
     before_s
         + point.hold.as_secs_f64()
-        + cast.longest_call().as_secs_f64()
-        + cast.longest_loop(point.streams).as_secs_f64() * f64::from(point.loops)
+        + assignment.longest_call().as_secs_f64()
+        + assignment.longest_loop(point.streams).as_secs_f64() * f64::from(point.loops)
         + load.cool_down_s
 }
 
@@ -168,8 +169,8 @@ pub(crate) fn plan(world: &World, point: &Point) -> Plan {
 /// Whether the words of any call of the point can be compared with a reference.
 fn has_words(world: &World, point: &Point) -> bool {
     (0..point.streams.min(2))
-        .filter(|&k| point.content.scores_words(k))
-        .filter_map(|k| world.tape_of(point.content.role(k)))
+        .filter(|&k| point.workload.scores_words(k))
+        .filter_map(|k| world.tape_of(point.workload.role(k)))
         .any(|tape| tape.calls.iter().any(|c| c.reference.is_some()))
 }
 
@@ -177,13 +178,13 @@ fn has_words(world: &World, point: &Point) -> bool {
 async fn load(
     world: &World,
     point: &Point,
-    cast: Cast,
+    assignment: Assignment,
     control: Control,
-    out: mpsc::UnboundedSender<Played>,
+    out: mpsc::UnboundedSender<CallResult>,
 ) -> LoadSummary {
     if point.streams > 0 {
-        let (plan, site) = (plan(world, point), world.site.clone());
-        return tapedeck_load::run(plan, cast, site, world.origin, control, out).await;
+        let (plan, target) = (plan(world, point), world.target.clone());
+        return tapedeck_load::run(plan, assignment, target, world.origin, control, out).await;
     }
     let now_ns = || u64::try_from(world.origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let start_ns = now_ns();

@@ -7,10 +7,10 @@ use tapedeck_rundir::RunDir;
 use tapedeck_sizing::{SizingError, kv};
 use tapedeck_transport::HttpLimits;
 
-use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
-use crate::reel::Role;
+use crate::loaded_tape::Role;
+use crate::prior_results;
 use crate::world::World;
 
 /// Asks every instance for its pool: the page, else the log.
@@ -55,7 +55,7 @@ pub async fn occupation(
     loads: &[u32],
 ) -> Result<Vec<Occupation>, CaseError> {
     let theory = stream_tokens(world, role)?;
-    let measured = earlier::read::<FootprintAnswer>(dir)?.and_then(|a| a.measured_over_theory());
+    let measured = prior_results::read::<FootprintAnswer>(dir)?.and_then(|a| a.measured_over_theory());
     let (stream_tokens, source) = match measured {
         Some(ratio) => (theory * ratio, format!("theory x {ratio:.2}, as TC-02 measured")),
         None => (theory, format!("theory of a `{}` session", world.config.sizing.session)),
@@ -72,8 +72,8 @@ pub async fn occupation(
 
 /// Tokens that a stream holds on average while it plays a tape, by theory.
 fn stream_tokens(world: &World, role: Role) -> Result<f64, CaseError> {
-    let reel = world.reel(role)?;
-    let lengths: Vec<f64> = reel.deck.calls().iter().map(|c| c.audio().as_secs_f64()).collect();
+    let loaded_tape = world.loaded_tape(role)?;
+    let lengths: Vec<f64> = loaded_tape.prepared.calls().iter().map(|c| c.audio().as_secs_f64()).collect();
     let session = world.config.sizing.session().map_err(of_sizing)?;
     // Bytes of a token cancel: one byte each gives tokens.
     Ok(kv::tape(&session, 1, &lengths).map_err(of_sizing)?.mean_bytes)

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tapedeck_fleet::Drain;
-use tapedeck_load::{Control, Played, Summary as LoadSummary};
+use tapedeck_load::{CallResult, Control, Summary as LoadSummary};
 use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler};
 use tapedeck_record::Sample;
 use tapedeck_rundir::{Event, EventDetail, RunDir};
@@ -20,10 +20,10 @@ use tapedeck_transport::HttpLimits;
 use tokio::sync::{mpsc, watch};
 
 use crate::control::recover;
-use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
 use crate::point::Point;
+use crate::prior_results;
 use crate::progress::{Observer, Phase, Progress};
 use crate::world::{World, seconds};
 
@@ -82,8 +82,8 @@ pub(crate) async fn run<'a, T>(
     world: &'a World,
     dir: &mut RunDir,
     step: &'a Step<'a>,
-    play: impl AsyncFnOnce(Control, mpsc::UnboundedSender<Played>) -> (LoadSummary, T),
-    mut take: impl FnMut(&mut StepAccumulator<'a>, &Played) -> Result<(), CaseError>,
+    play: impl AsyncFnOnce(Control, mpsc::UnboundedSender<CallResult>) -> (LoadSummary, T),
+    mut take: impl FnMut(&mut StepAccumulator<'a>, &CallResult) -> Result<(), CaseError>,
     direct: impl AsyncFnOnce(&mut Director<'_>) -> Result<Option<CutShort>, CaseError>,
     watch: &'a dyn Observer,
 ) -> Result<Finished<'a, T>, CaseError> {
@@ -102,7 +102,7 @@ pub(crate) async fn run<'a, T>(
     let vram = world.vram_baseline.get_or_init(|| idle::gpu_memory(world)).await;
     let vram = if point.watch_vram { vram.clone() } else { BTreeMap::new() };
 
-    let baseline = earlier::quality_baseline(dir, &point.content.scored_tape(world)?)?;
+    let baseline = prior_results::quality_baseline(dir, &point.workload.scored_tape(world)?)?;
     let mut measured =
         StepAccumulator::new(world, step, dir.begin(&point.id)?, vram.clone(), baseline, watch);
     let (stop_sampling, sampling) = watch::channel(false);
@@ -193,8 +193,8 @@ impl<T> Finished<'_, T> {
 /// Takes in calls and samples until the load has ended and the last of its calls was taken.
 async fn take_in<'a>(
     measured: &mut StepAccumulator<'a>,
-    take: &mut impl FnMut(&mut StepAccumulator<'a>, &Played) -> Result<(), CaseError>,
-    mut calls: mpsc::UnboundedReceiver<Played>,
+    take: &mut impl FnMut(&mut StepAccumulator<'a>, &CallResult) -> Result<(), CaseError>,
+    mut calls: mpsc::UnboundedReceiver<CallResult>,
     samples: &mut mpsc::UnboundedReceiver<Sample>,
     alerts: mpsc::UnboundedSender<Alert>,
     control: &Control,

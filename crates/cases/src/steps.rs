@@ -31,7 +31,7 @@ impl<'a> Steps<'a> {
     /// Nothing played yet.
     pub fn new(world: &'a World, dir: &'a mut RunDir, watch: &'a dyn Observer) -> Self {
         let steps = Self { world, dir, watch, interrupted: false, begun: false };
-        let dialect = &world.site.dialect;
+        let dialect = &world.target.dialect;
         if !dialect.answers_during_call() {
             steps.say(&format!(
                 "{} is store and forward: every figure and N* are of whole utterances, not to be compared with \

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tapedeck_config::{Config, ConfigError, InstanceConfig, key};
 use tapedeck_fleet::{Control, Instance};
-use tapedeck_load::{Deck, Site};
+use tapedeck_load::{PreparedCalls, Target};
 use tapedeck_metrics::gpu::GpuSource;
 use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
 use tapedeck_rundir::RunDir;
@@ -25,10 +25,10 @@ use tokio::time::Instant;
 
 use crate::control::shell;
 use crate::error::CaseError;
-use crate::foretell::Foretell;
 use crate::gpu;
 use crate::link::Link;
-use crate::reel::{Reel, Role, load};
+use crate::loaded_tape::{LoadedTape, Role, load};
+use crate::prediction::Predictor;
 use crate::shell::Told;
 
 /// The metric by which a built-in engine makes itself known.
@@ -66,11 +66,11 @@ pub struct World {
     /// Tape-A.
     pub tape: Arc<Tape>,
     /// The same, cut and framed for the dialect; shared by all streams.
-    pub deck: Arc<Deck>,
+    pub prepared: Arc<PreparedCalls>,
     /// The other tapes that the case plays.
-    pub reels: BTreeMap<Role, Reel>,
+    pub loaded_tapes: BTreeMap<Role, LoadedTape>,
     /// Where the streams connect to, and what they speak there.
-    pub site: Site,
+    pub target: Target,
     /// How everything else connects.
     pub connector: Arc<dyn Connector>,
     /// The engines behind the site.
@@ -92,7 +92,7 @@ pub struct World {
     /// Zero of the run's clock.
     pub origin: Instant,
     /// Who predicts what is going to be measured, where somebody does.
-    pub foretell: Option<Arc<dyn Foretell>>,
+    pub prediction: Option<Arc<dyn Predictor>>,
     /// Becomes true when the user wants to stop.
     pub interrupt: watch::Receiver<bool>,
 }
@@ -124,23 +124,23 @@ impl World {
         // Where the config says nothing, the dialect may know its server's window.
         let window = dialect.window().and_then(|window| u32::try_from(window.as_millis()).ok());
         config.server.window_ms = config.server.window_ms.or(window);
-        let mut reels = tapes
+        let mut loaded_tapes = tapes
             .into_iter()
-            .map(|(role, tape)| Ok((role, Reel::new(tape, dialect.as_ref(), &config.load)?)))
+            .map(|(role, tape)| Ok((role, LoadedTape::new(tape, dialect.as_ref(), &config.load)?)))
             .collect::<Result<BTreeMap<_, _>, CaseError>>()?;
-        let Reel { tape, deck } = reels.remove(&Role::A).ok_or_else(|| Role::A.missing())?;
+        let LoadedTape { tape, prepared } = loaded_tapes.remove(&Role::A).ok_or_else(|| Role::A.missing())?;
         let bearer = bearer(&config)?;
         let instances = config
             .instances
             .iter()
             .map(|i| instance(i, bearer.as_ref()))
             .collect::<Result<Vec<_>, ConfigError>>()?;
-        let site = Site { connector: Arc::clone(&seams.connector), endpoint, dialect, bearer };
+        let target = Target { connector: Arc::clone(&seams.connector), endpoint, dialect, bearer };
         Ok(Self {
             tape,
-            deck,
-            reels,
-            site,
+            prepared,
+            loaded_tapes,
+            target,
             connector: seams.connector,
             instances,
             control: seams.control,
@@ -149,7 +149,7 @@ impl World {
             machine: seams.machine,
             paused: seams.paused,
             simulated: seams.paused,
-            foretell: None,
+            prediction: None,
             vram_baseline: OnceCell::new(),
             origin: Instant::now(),
             interrupt: seams.interrupt,
@@ -173,32 +173,32 @@ impl World {
     ///
     /// # Errors
     /// [`CaseError::NoTape`] where the world was made without it.
-    pub fn reel(&self, role: Role) -> Result<Reel, CaseError> {
+    pub fn loaded_tape(&self, role: Role) -> Result<LoadedTape, CaseError> {
         match role {
-            Role::A => Ok(Reel { tape: self.tape.clone(), deck: self.deck.clone() }),
-            other => self.reels.get(&other).cloned().ok_or_else(|| other.missing()),
+            Role::A => Ok(LoadedTape { tape: self.tape.clone(), prepared: self.prepared.clone() }),
+            other => self.loaded_tapes.get(&other).cloned().ok_or_else(|| other.missing()),
         }
     }
 
-    /// The same without its deck; nothing where the world was made without it.
+    /// The same without its prepared calls; nothing where the world was made without it.
     #[must_use]
     pub fn tape_of(&self, role: Role) -> Option<&Tape> {
         match role {
             Role::A => Some(&self.tape),
-            other => self.reels.get(&other).map(|reel| &*reel.tape),
+            other => self.loaded_tapes.get(&other).map(|loaded_tape| &*loaded_tape.tape),
         }
     }
 
     /// MD5 of every tape, by its name.
     #[must_use]
     pub fn tape_digests(&self) -> BTreeMap<String, String> {
-        let others = self.reels.values().map(|reel| &reel.tape);
+        let others = self.loaded_tapes.values().map(|loaded_tape| &loaded_tape.tape);
         [&self.tape].into_iter().chain(others).map(|t| (t.manifest.name.clone(), t.md5.clone())).collect()
     }
 
     /// Sets the clock so that it goes on where that of the run left off: what was written into the run earlier then
     /// lies in the past. Call it once, before anything is played.
-    pub async fn go_on(&mut self, dir: &RunDir) {
+    pub async fn resume_clock(&mut self, dir: &RunDir) {
         if self.paused {
             // Nobody knows what time it was; the clock is moved past everything that was written.
             let ends = dir.steps().iter().map(|s| s.report.window_to_s + s.report.drain_s.unwrap_or(0.0));

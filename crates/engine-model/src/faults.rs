@@ -84,7 +84,7 @@ impl Faults {
 
 /// What chance has in store for a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Fate {
+pub(crate) struct Disposition {
     pub(crate) mute: bool,
     pub(crate) loses_tail: bool,
 }
@@ -101,8 +101,8 @@ impl Dice {
     }
 
     /// Both are drawn for every session, so that one share does not change whom the other hits.
-    pub(crate) fn fate(&mut self, faults: &Faults) -> Fate {
-        Fate { mute: self.hits(faults.mute_share), loses_tail: self.hits(faults.tail_lost_share) }
+    pub(crate) fn fate(&mut self, faults: &Faults) -> Disposition {
+        Disposition { mute: self.hits(faults.mute_share), loses_tail: self.hits(faults.tail_lost_share) }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "53 bits are what f64 holds")]

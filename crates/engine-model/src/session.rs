@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::faults::Fate;
+use crate::faults::Disposition;
 use crate::kv::Held;
 use crate::output::{Heard, SessionId};
 use crate::params::{Params, SessionModel};
@@ -40,11 +40,11 @@ pub(crate) struct Session {
     pub(crate) context: u32,
     pub(crate) held: Held,
     /// What chance has in store for it.
-    pub(crate) fate: Fate,
+    pub(crate) fate: Disposition,
 }
 
 impl Session {
-    pub(crate) fn new(fate: Fate) -> Self {
+    pub(crate) fn new(fate: Disposition) -> Self {
         Self { fate, ..Self::default() }
     }
 

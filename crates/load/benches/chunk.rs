@@ -16,7 +16,7 @@ use std::{net::SocketAddr, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use tapedeck_load::{Control, Deck, Plan, Played, Site, run};
+use tapedeck_load::{CallResult, Control, Plan, PreparedCalls, Target, run};
 use tapedeck_protocol::{Dialect, registry};
 use tapedeck_record::{CallMeta, SpeechMap};
 use tapedeck_transport::{BoxFuture, ConnectError, Connector, Endpoint, Io, NetConnector, NetOptions};
@@ -51,11 +51,12 @@ fn main() {
 }
 
 fn rehearsed() {
-    let deck = deck(&[30_000, 60_000]);
+    let prepared = prepared(&[30_000, 60_000]);
     let plan = Plan { streams: 90, warm_up: Duration::from_secs(10), ..Plan::default() };
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let (cpu, wall) = (cpu_now(), wall_now());
-    let played = runtime.block_on(play(plan, deck, site(Arc::new(Pipes), "ws://memory/".parse().unwrap())));
+    let played =
+        runtime.block_on(play(plan, prepared, target(Arc::new(Pipes), "ws://memory/".parse().unwrap())));
     let chunks = chunks(&played);
     let (cpu, wall) = (cpu_now() - cpu, wall_now() - wall);
     println!(
@@ -69,7 +70,7 @@ fn rehearsed() {
 fn sockets() {
     const STREAMS: u32 = 200;
     const CALL_MS: u32 = 10_000;
-    let deck = deck(&[CALL_MS]);
+    let prepared = prepared(&[CALL_MS]);
     let address = sink_thread();
     let runtime = real_runtime();
 
@@ -90,7 +91,7 @@ fn sockets() {
         let connector = Arc::new(NetConnector::new(NetOptions::default()).unwrap());
         let endpoint = format!("ws://{address}/").parse().unwrap();
         let cpu = cpu_now();
-        let played = runtime.block_on(play(plan, deck.clone(), site(connector, endpoint)));
+        let played = runtime.block_on(play(plan, prepared.clone(), target(connector, endpoint)));
         let ours_us = micros(cpu_now() - cpu) / chunks(&played) as f64;
         println!(
             "sockets, round {round}: {ours_us:.2} us of CPU per chunk, bare loop {bare_us:.2} us, ratio {:.2}",
@@ -101,7 +102,7 @@ fn sockets() {
 
 fn many() {
     const STREAMS: u32 = 2_000;
-    let deck = deck(&[10_000]);
+    let prepared = prepared(&[10_000]);
     let address = sink_thread();
     let runtime = real_runtime();
     let plan = Plan {
@@ -113,7 +114,7 @@ fn many() {
     let connector = Arc::new(NetConnector::new(NetOptions::default()).unwrap());
     let endpoint = format!("ws://{address}/").parse().unwrap();
     let (cpu, waited, started) = (cpu_now(), waited_now(), Instant::now());
-    let played = runtime.block_on(play(plan, deck, site(connector, endpoint)));
+    let played = runtime.block_on(play(plan, prepared, target(connector, endpoint)));
     let (cpu, waited) = (cpu_now() - cpu, waited_now() - waited);
     let share = |of: Duration| of.as_secs_f64() / started.elapsed().as_secs_f64();
     let failed = played.iter().filter(|p| p.trace.final_ns.is_none()).count();
@@ -139,9 +140,9 @@ fn real_runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-async fn play(plan: Plan, deck: Arc<Deck>, site: Site) -> Vec<Played> {
+async fn play(plan: Plan, prepared: Arc<PreparedCalls>, target: Target) -> Vec<CallResult> {
     let (out, mut calls) = mpsc::unbounded_channel();
-    run(plan, deck, site, Instant::now(), Control::new(), out).await;
+    run(plan, prepared, target, Instant::now(), Control::new(), out).await;
     let mut all = Vec::new();
     while let Some(played) = calls.recv().await {
         all.push(played);
@@ -149,7 +150,7 @@ async fn play(plan: Plan, deck: Arc<Deck>, site: Site) -> Vec<Played> {
     all
 }
 
-fn chunks(played: &[Played]) -> u64 {
+fn chunks(played: &[CallResult]) -> u64 {
     played.iter().map(|p| p.trace.wake_late_us.len() as u64).sum()
 }
 
@@ -157,11 +158,11 @@ fn dialect() -> Arc<dyn Dialect> {
     registry::dialect("pcm-json", serde_json::Value::Null).unwrap()
 }
 
-fn site(connector: Arc<dyn Connector>, endpoint: Endpoint) -> Site {
-    Site { connector, endpoint, dialect: dialect(), bearer: None }
+fn target(connector: Arc<dyn Connector>, endpoint: Endpoint) -> Target {
+    Target { connector, endpoint, dialect: dialect(), bearer: None }
 }
 
-fn deck(lengths_ms: &[u32]) -> Arc<Deck> {
+fn prepared(lengths_ms: &[u32]) -> Arc<PreparedCalls> {
     let calls = lengths_ms.iter().zip(0..).map(|(&duration_ms, index)| {
         let meta = CallMeta {
             index,
@@ -174,7 +175,7 @@ fn deck(lengths_ms: &[u32]) -> Arc<Deck> {
         };
         (meta, Bytes::from(vec![7; duration_ms as usize * 32]))
     });
-    Arc::new(Deck::new(&*dialect(), CHUNK, Duration::ZERO, calls).unwrap())
+    Arc::new(PreparedCalls::new(&*dialect(), CHUNK, Duration::ZERO, calls).unwrap())
 }
 
 /// Takes audio, answers now and then, ends the call: the least that a server can do.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use tapedeck_load::{Control, Deck, Plan, Site, run};
+use tapedeck_load::{Control, Plan, PreparedCalls, Target, run};
 use tapedeck_protocol::registry;
 use tapedeck_record::{CallMeta, CallRecord, SpeechMap};
 use tapedeck_score::{Rules, Words, score};
@@ -46,16 +46,17 @@ pub(crate) async fn drive() -> Result<Vec<CallRecord>, Box<dyn Error>> {
     let dialect = registry::dialect("pcm-json", serde_json::Value::Null)?;
     let metas: Vec<CallMeta> =
         [4_000, 7_000, 3_000].into_iter().zip(0..).map(|(ms, i)| call(i, ms)).collect();
-    let calls = metas.iter().map(|meta| (meta.clone(), silence(meta.duration_ms)));
-    let deck = Arc::new(Deck::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls)?);
+    let calls = metas.iter().map(|meta| (meta.clone(), watchdog(meta.duration_ms)));
+    let prepared =
+        Arc::new(PreparedCalls::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls)?);
 
     // Two streams; each one's window holds the three calls once, after half a minute of warm-up.
     let plan = Plan { streams: 2, warm_up: Duration::from_secs(30), ..Plan::default() };
     let evidence = dialect.evidence();
-    let site =
-        Site { connector: Arc::new(Memory), endpoint: "ws://memory/asr".parse()?, dialect, bearer: None };
+    let target =
+        Target { connector: Arc::new(Memory), endpoint: "ws://memory/asr".parse()?, dialect, bearer: None };
     let (out, mut played) = mpsc::unbounded_channel();
-    let load = tokio::spawn(run(plan, deck, site, Instant::now(), Control::new(), out));
+    let load = tokio::spawn(run(plan, prepared, target, Instant::now(), Control::new(), out));
 
     // Each call comes as it ends: a raw trace, from which the figures follow without a clock.
     let rules = Rules::new(evidence, None);
@@ -84,7 +85,7 @@ fn call(index: u32, duration_ms: u32) -> CallMeta {
 }
 
 /// 16 kHz mono s16le.
-fn silence(ms: u32) -> Bytes {
+fn watchdog(ms: u32) -> Bytes {
     Bytes::from(vec![0; ms as usize * 32])
 }
 

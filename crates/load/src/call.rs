@@ -16,43 +16,43 @@ use tokio_tungstenite::{
 };
 
 use crate::{
-    cast::{Cast, Part},
-    deck::DeckCall,
+    assignment::{Assignment, Item},
     open::{Opened, open},
     plan::Plan,
-    silence::Silence,
-    site::{Played, Site},
-    talk::{Ending, Script, Talk, since},
+    prepared::PreparedCall,
+    session_driver::{CallPlan, Ending, SessionDriver, since},
+    target::{CallResult, Target},
+    watchdog::ResponseWatchdog,
 };
 
 /// What all calls of a run share.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) plan: Plan,
-    pub(crate) cast: Cast,
-    pub(crate) site: Site,
+    pub(crate) assignment: Assignment,
+    pub(crate) target: Target,
     pub(crate) origin: Instant,
     config: WebSocketConfig,
 }
 
 impl Stage {
-    pub(crate) fn new(plan: Plan, cast: Cast, site: Site, origin: Instant) -> Self {
+    pub(crate) fn new(plan: Plan, assignment: Assignment, target: Target, origin: Instant) -> Self {
         let config = WebSocketConfig::default()
             // Answers are short, and the library clears as much of its buffer before every read.
             .read_buffer_size(4 << 10)
             // Each message goes to the socket in one write, as soon as it is made.
             .write_buffer_size(0)
             // Room for one message of ours and for answers to pings that a blocked socket holds up.
-            .max_write_buffer_size(cast.largest_frame() + (1 << 20))
+            .max_write_buffer_size(assignment.largest_frame() + (1 << 20))
             .max_message_size(Some(plan.max_message_bytes))
             .max_frame_size(Some(plan.max_message_bytes));
-        Self { plan, cast, site, origin, config }
+        Self { plan, assignment, target, origin, config }
     }
 }
 
 /// Which call it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct CallId {
     pub(crate) stream: u32,
     pub(crate) seq: u32,
     pub(crate) counted: bool,
@@ -61,27 +61,27 @@ pub(crate) struct Turn {
 /// Plays one call; `cut` ends it at once, `sleep` is the stream's one timer.
 pub(crate) async fn play<C: Future<Output = ()>>(
     stage: &Stage,
-    turn: Turn,
-    part: &Part,
-    call: &DeckCall,
+    id: CallId,
+    item: &Item,
+    call: &PreparedCall,
     mut cut: Pin<&mut C>,
     mut sleep: Pin<&mut Sleep>,
-) -> Played {
-    if stage.site.dialect.wire() == Wire::Http {
-        return upload::play(stage, turn, part, call, cut).await;
+) -> CallResult {
+    if stage.target.dialect.wire() == Wire::Http {
+        return upload::play(stage, id, item, call, cut).await;
     }
     let plan = &stage.plan;
     let c0 = Instant::now();
-    let mut trace = blank(stage, turn, part, call, c0);
+    let mut trace = blank(stage, id, item, call, c0);
     let done = |mut trace: Trace, texts: Texts| {
         if trace.done_ns == 0 {
             trace.done_ns = since(stage.origin, Instant::now());
         }
-        Played { trace, texts }
+        CallResult { trace, texts }
     };
 
-    let start = SessionStart { stream: turn.stream, seq: turn.seq, audio: call.audio() };
-    let opening = timeout_at(c0 + plan.timeouts.connect, open(&stage.site, stage.config, &start));
+    let start = SessionStart { stream: id.stream, seq: id.seq, audio: call.audio() };
+    let opening = timeout_at(c0 + plan.timeouts.connect, open(&stage.target, stage.config, &start));
     let opened = tokio::select! {
         biased;
         () = cut.as_mut() => Err(OutcomeDetail::plain(Outcome::Cancelled)),
@@ -97,37 +97,37 @@ pub(crate) async fn play<C: Future<Output = ()>>(
 
     let c1 = Instant::now();
     trace.c1_ns = Some(since(stage.origin, c1));
-    let dialect = &stage.site.dialect;
+    let dialect = &stage.target.dialect;
     let first = plan.unique_per_session.then(|| {
-        let session = u64::from(turn.seq) * u64::from(plan.streams) + u64::from(turn.stream);
+        let session = u64::from(id.seq) * u64::from(plan.streams) + u64::from(id.stream);
         call.unique_first(&**dialect, session)
     });
-    let script = Script {
+    let call_plan = CallPlan {
         frames: call.frames(),
         first: first.flatten(),
         schedule: if plan.at_once {
-            Schedule::at_once(c1, part.deck().chunk(), call.audio())
+            Schedule::at_once(c1, item.prepared().chunk(), call.audio())
         } else {
-            Schedule::new(c1, part.deck().chunk(), call.audio())
+            Schedule::new(c1, item.prepared().chunk(), call.audio())
         },
-        silence: Silence::new(&call.meta().speech),
+        watchdog: ResponseWatchdog::new(&call.meta().speech),
         timeouts: &plan.timeouts,
         mute: plan.timeouts.mute.filter(|_| dialect.answers_during_call()),
         final_quiet: plan.timeouts.final_quiet.or_else(|| dialect.final_quiet()),
         ping_every: plan.ping_every,
         origin: stage.origin,
     };
-    let mut talk = Talk::new(ws, session, script);
+    let mut session_driver = SessionDriver::new(ws, session, call_plan);
     let ending = poll_fn(|cx| {
         if cut.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ending::Failed(OutcomeDetail::plain(Outcome::Cancelled)));
         }
-        talk.poll(cx, sleep.as_mut())
+        session_driver.poll(cx, sleep.as_mut())
     })
     .await;
     let ended_at = Instant::now();
 
-    let mut said = talk.into_said();
+    let mut said = session_driver.into_said();
     let (final_at, kind, outcome) = judge(ending, &*said.session);
     trace.done_ns =
         since(stage.origin, final_at.filter(|_| kind == Some(FinalKind::Marker)).unwrap_or(ended_at));
@@ -140,7 +140,7 @@ pub(crate) async fn play<C: Future<Output = ()>>(
     trace.rtt_us = said.rtt_us;
     trace.wake_late_us = said.lateness.wake_late_us;
     trace.blocked_us = said.lateness.blocked_us;
-    own_up(&mut trace, plan.timeouts.client_late);
+    mark_client_late(&mut trace, plan.timeouts.client_late);
 
     let texts = if plan.keep_texts { said.session.texts() } else { Texts::default() };
     hang_up(said.ws, &mut *said.session, plan.timeouts.close).await;
@@ -151,19 +151,19 @@ pub(crate) async fn play<C: Future<Output = ()>>(
 }
 
 /// A trace in which nothing has happened yet.
-fn blank(stage: &Stage, turn: Turn, part: &Part, call: &DeckCall, c0: Instant) -> Trace {
+fn blank(stage: &Stage, id: CallId, item: &Item, call: &PreparedCall, c0: Instant) -> Trace {
     let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
     Trace {
-        stream: turn.stream,
-        seq: turn.seq,
+        stream: id.stream,
+        seq: id.seq,
         call: call.meta().index,
-        tape: part.tape().map(str::to_owned),
-        counted: turn.counted,
+        tape: item.tape().map(str::to_owned),
+        counted: id.counted,
         c0_ns: since(stage.origin, c0),
         c1_ns: None,
-        chunk_ns: if stage.plan.at_once { 0 } else { ns(part.deck().chunk()) },
+        chunk_ns: if stage.plan.at_once { 0 } else { ns(item.prepared().chunk()) },
         audio_ns: ns(call.audio()),
-        tail_silence_ns: ns(part.deck().tail_silence()),
+        tail_silence_ns: ns(item.prepared().tail_silence()),
         wake_late_us: Vec::new(),
         blocked_us: Vec::new(),
         end_ns: None,
@@ -181,7 +181,7 @@ fn blank(stage: &Stage, turn: Turn, part: &Part, call: &DeckCall, c0: Instant) -
 
 /// A call that we were late for proves nothing about the server. An error stays one: our lateness excuses no
 /// close and no refusal.
-fn own_up(trace: &mut Trace, client_late: Duration) {
+fn mark_client_late(trace: &mut Trace, client_late: Duration) {
     let late_us = trace.wake_late_us.iter().copied().max().unwrap_or(0);
     let proves_something =
         matches!(trace.outcome.outcome, Outcome::Ok | Outcome::TailLost | Outcome::EmptyFinal);

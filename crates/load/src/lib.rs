@@ -1,7 +1,7 @@
 //! Virtual callers: N streams at 1x real time, yielding traces.
 //!
-//! A [`Deck`] holds the calls of a tape, framed once and shared by everybody. [`run`] lets `streams` virtual
-//! callers play it against a [`Site`]: each one places call after call over connections of its own, sends
+//! A [`PreparedCalls`] holds the calls of a tape, framed once and shared by everybody. [`run`] lets `streams` virtual
+//! callers play it against a [`Target`]: each one places call after call over connections of its own, sends
 //! every chunk when a microphone would have finished it, reads whatever comes back, and leaves a
 //! [`Trace`](tapedeck_record::Trace) of each call. Which calls count is fixed before any outcome is known.
 //!
@@ -12,13 +12,13 @@
 //! use tapedeck_transport::{NetConnector, NetOptions};
 //!
 //! let dialect = tapedeck_protocol::registry::dialect("pcm-json", serde_json::Value::Null)?;
-//! let deck = Arc::new(Deck::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls)?);
+//! let prepared calls = Arc::new(Deck::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls)?);
 //! let connector = Arc::new(NetConnector::new(NetOptions::default())?);
 //! let site = Site { connector, endpoint: "ws://gpu-host:9000/asr".parse()?, dialect, bearer: None };
 //! let plan = Plan { streams: 24, ..Plan::default() };
 //! let (played, mut calls) = tokio::sync::mpsc::unbounded_channel();
 //! let origin = tokio::time::Instant::now();
-//! let run = tokio::spawn(run(plan, deck, site, origin, Control::new(), played));
+//! let run = tokio::spawn(run(plan, prepared calls, site, origin, Control::new(), played));
 //! while let Some(call) = calls.recv().await {
 //!     println!("{:?}", call.trace.outcome);
 //! }
@@ -28,29 +28,29 @@
 //!
 //! `examples/drive.rs` plays and scores a load whole, without any server.
 //!
-//! Read on in [`Plan`] (what is played), [`Cast`] (who plays which tape), [`run`] (which calls count, how it ends),
+//! Read on in [`Plan`] (what is played), [`Assignment`] (who plays which tape), [`run`] (which calls count, how it ends),
 //! [`arrivals`] (calls that come when they come), [`Control`] (how to end it sooner) and [`Timeouts`] (why nothing
 //! hangs). Limits: one connection per
 //! call, [`run`] is a closed loop (a stream's next call waits for its last), and nothing here knows of limits or
 //! verdicts.
 
 pub mod arrivals;
+mod assignment;
 mod call;
-mod cast;
 mod control;
-mod deck;
 mod kept;
 mod open;
 mod plan;
+mod prepared;
 mod run;
-mod silence;
-mod site;
+mod session_driver;
 mod stream;
-mod talk;
+mod target;
+mod watchdog;
 
-pub use cast::{Cast, Part};
+pub use assignment::{Assignment, Item};
 pub use control::Control;
-pub use deck::{Deck, DeckCall, DeckError, shortened};
 pub use plan::{Plan, Timeouts};
+pub use prepared::{PrepareError, PreparedCall, PreparedCalls, shortened};
 pub use run::{Summary, run};
-pub use site::{Played, Site};
+pub use target::{CallResult, Target};

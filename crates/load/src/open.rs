@@ -15,7 +15,7 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::{deck::message, site::Site};
+use crate::{prepared::message, target::Target};
 
 /// An open session.
 pub(crate) struct Opened {
@@ -25,15 +25,15 @@ pub(crate) struct Opened {
 
 /// Connects, upgrades and completes the dialect's ready handshake. Has no time-out of its own.
 pub(crate) async fn open(
-    site: &Site,
+    target: &Target,
     config: WebSocketConfig,
     start: &SessionStart,
 ) -> Result<Opened, OutcomeDetail> {
-    let io = site.connector.connect(&site.endpoint).await.map_err(|e| not_connected(&e))?;
-    let request = upgrade(site)?;
+    let io = target.connector.connect(&target.endpoint).await.map_err(|e| not_connected(&e))?;
+    let request = upgrade(target)?;
     let (mut ws, _response) =
         client_async_with_config(request, io, Some(config)).await.map_err(not_upgraded)?;
-    let mut session = site.dialect.session(start);
+    let mut session = target.dialect.session(start);
     let opening = session.opening();
     if let Err(e) = say(&mut ws, opening).await {
         // A server that refuses says so and hangs up without listening to us: its words count, not ours.
@@ -42,19 +42,19 @@ pub(crate) async fn open(
             _ => broken(&e),
         });
     }
-    if site.dialect.ready() == Ready::OnMessage {
+    if target.dialect.ready() == Ready::OnMessage {
         wait_ready(&mut ws, &mut *session).await?;
     }
     Ok(Opened { ws, session })
 }
 
 /// The upgrade request: the usual headers, the dialect's, and the bearer token.
-fn upgrade(site: &Site) -> Result<Request<()>, OutcomeDetail> {
+fn upgrade(target: &Target) -> Result<Request<()>, OutcomeDetail> {
     let refuse = |why: String| OutcomeDetail::said(Outcome::Handshake, None, &why);
-    let endpoint = &site.endpoint;
+    let endpoint = &target.endpoint;
     let scheme = if endpoint.tls() { "wss" } else { "ws" };
     let authority = endpoint.authority();
-    let extra = site.dialect.upgrade();
+    let extra = target.dialect.upgrade();
     let mut request = Request::get(format!("{scheme}://{authority}{}", endpoint.path_and_query()))
         .header(header::HOST, authority)
         .header(header::CONNECTION, "Upgrade")
@@ -68,7 +68,7 @@ fn upgrade(site: &Site) -> Result<Request<()>, OutcomeDetail> {
     for (name, value) in &extra.headers {
         request = request.header(name, value);
     }
-    if let Some(secret) = &site.bearer {
+    if let Some(secret) = &target.bearer {
         let value = secret.bearer().ok_or_else(|| refuse("the token cannot be sent in a header".into()))?;
         request = request.header(header::AUTHORIZATION, value);
     }

@@ -9,13 +9,13 @@ use tokio::{
 };
 
 use crate::{
+    assignment::Assignment,
     call::Stage,
-    cast::Cast,
     control::{Control, Phase},
     plan::Plan,
-    site::{Played, Site},
+    session_driver::since,
     stream::{StreamSum, Tally, caller},
-    talk::since,
+    target::{CallResult, Target},
 };
 
 /// What a run was, as a whole. Instants are nanoseconds from the run's origin.
@@ -49,7 +49,7 @@ impl Summary {
     }
 }
 
-/// Lets the plan's streams play their parts (one deck for all, as a rule) against the site, and sends each call to `out` as it ends.
+/// Lets the plan's streams play their parts (one prepared calls for all, as a rule) against the site, and sends each call to `out` as it ends.
 ///
 /// Stream k starts at call k mod C (C = calls on the tape) after `k * ramp`. Its window opens at its own
 /// first call boundary after ramp and warm-up (`streams * ramp + warm_up` from the start) and holds exactly
@@ -64,15 +64,15 @@ impl Summary {
 /// Only if a stream itself panicked, which is a defect of this crate.
 pub async fn run(
     plan: Plan,
-    cast: impl Into<Cast>,
-    site: Site,
+    assignment: impl Into<Assignment>,
+    target: Target,
     origin: Instant,
     control: Control,
-    out: mpsc::UnboundedSender<Played>,
+    out: mpsc::UnboundedSender<CallResult>,
 ) -> Summary {
     let start = Instant::now();
-    let cast = cast.into();
-    let counted_planned = cast.counted_calls(plan.streams, plan.loops);
+    let assignment = assignment.into();
+    let counted_planned = assignment.counted_calls(plan.streams, plan.loops);
     let mut summary = Summary {
         start_ns: since(origin, start),
         last_close_ns: since(origin, start),
@@ -85,7 +85,7 @@ pub async fn run(
     let streams = plan.streams;
     let drain = plan.drain;
     let tally = Arc::new(Tally::new(counted_planned, control.clone()));
-    let stage = Arc::new(Stage::new(plan, cast, site, origin));
+    let stage = Arc::new(Stage::new(plan, assignment, target, origin));
     let mut callers = JoinSet::new();
     for k in 0..streams {
         let (stage, tally) = (Arc::clone(&stage), Arc::clone(&tally));

@@ -15,10 +15,10 @@ use tokio::{
 };
 
 use crate::{
-    call::{Stage, Turn, play},
+    call::{CallId, Stage, play},
     control::{Control, Phase},
-    site::Played,
-    talk::since,
+    session_driver::since,
+    target::CallResult,
 };
 
 /// Counts down the calls that count; the last one stops the run.
@@ -57,16 +57,16 @@ pub(crate) async fn caller(
     start: Instant,
     control: Control,
     tally: Arc<Tally>,
-    out: mpsc::UnboundedSender<Played>,
+    out: mpsc::UnboundedSender<CallResult>,
 ) -> StreamSum {
     let plan = &stage.plan;
     let mut sum = StreamSum::default();
-    let Some(part) = stage.cast.part(k) else { return sum };
+    let Some(item) = stage.assignment.item(k) else { return sum };
     let mut stop = pin!(control.reached(Phase::Stopping));
     let mut cut = pin!(control.reached(Phase::Cut));
     let mut timer = pin!(sleep(std::time::Duration::ZERO));
     let opens = start + plan.opens_after();
-    let mut window = u64::from(plan.loops) * u64::try_from(part.len()).unwrap_or(u64::MAX);
+    let mut window = u64::from(plan.loops) * u64::try_from(item.len()).unwrap_or(u64::MAX);
     let mut begin = start + plan.ramp.saturating_mul(k);
 
     for seq in 0_u32.. {
@@ -80,15 +80,15 @@ pub(crate) async fn caller(
         if control.is(Phase::Stopping) {
             break;
         }
-        let Some(call) = part.call(seq) else { break };
+        let Some(call) = item.call(seq) else { break };
         // Fixed here, before anything is known of the outcome. The window opens once and then holds the
         // whole tape, call after call.
         let c0 = Instant::now();
         let counted = window > 0 && c0 >= opens;
         window -= u64::from(counted);
 
-        let turn = Turn { stream: k, seq, counted };
-        let played = play(&stage, turn, &part, call, cut.as_mut(), timer.as_mut()).await;
+        let id = CallId { stream: k, seq, counted };
+        let played = play(&stage, id, &item, call, cut.as_mut(), timer.as_mut()).await;
         let errored =
             played.trace.outcome.outcome.class(!call.meta().speech.is_silent()) == OutcomeClass::Error;
         sum.calls += 1;

@@ -1,7 +1,7 @@
 //! A dialect of one's own: `P some words` while a caller speaks, `F some words.` when a sentence is sure, `.` at the end.
 //!
 //! In the house a dialect is one file in `src` and one line in `registry.rs`. Outside it, implement the two traits and
-//! hand the dialect to `tapedeck_load::Site`: nothing else knows which protocol a connection carries.
+//! hand the dialect to `tapedeck_load::Target`: nothing else knows which protocol a connection carries.
 //!
 //! `cargo run -p tapedeck-protocol --example dialect`
 

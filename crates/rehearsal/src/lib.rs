@@ -13,12 +13,12 @@
 //! # Ok::<(), toml::de::Error>(())
 //! ```
 //!
-//! Read on in [`Settings`] (what can be set), [`pipes`] (how connections are made), [`hands`] (how engines are started
+//! Read on in [`Settings`] (what can be set), [`pipes`] (how connections are made), [`instance_control`] (how engines are started
 //! and killed) and [`card`] (the memory under them). Everything measured here
 //! is simulated and says so; our own lateness and CPU cannot be measured under a paused clock and stay empty.
 
 pub mod card;
-pub mod hands;
+pub mod instance_control;
 pub mod pipes;
 mod topology;
 
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_cases::reel::load;
+use tapedeck_cases::loaded_tape::load;
 use tapedeck_cases::{CaseError, Machine, Role, Seams, World};
 use tapedeck_config::{Commands, Config, ConfigError, InstanceConfig, key};
 use tapedeck_engine::{Balancer, Engine, EngineHandle, KnownCall, Library, MischiefError, Options, Params};
@@ -35,7 +35,7 @@ use tapedeck_metrics::EngineKind;
 use tokio::sync::watch;
 
 use card::Card;
-use hands::Hands;
+use instance_control::InstanceControl;
 use pipes::{BALANCER, Pipes};
 
 /// The `[rehearsal]` table of the config.
@@ -134,7 +134,7 @@ pub fn world_with(
     }
     let seams = Seams {
         connector: Arc::new(pipes),
-        control: Arc::new(Hands::new(&all)),
+        control: Arc::new(InstanceControl::new(&all)),
         gpus: vec![Arc::new(card.under(all))],
         client: None,
         machine: Arc::new(Nowhere),

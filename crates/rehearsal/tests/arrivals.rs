@@ -12,7 +12,7 @@ use tapedeck_cases::arrivals::{Asked, run as arrivals};
 use tapedeck_cases::{Quiet, Role};
 use tapedeck_config::{Config, LoadConfig};
 use tapedeck_erlang::erlang_b;
-use tapedeck_load::arrivals::{Law, Lengths, Lines};
+use tapedeck_load::arrivals::{ArrivalProcess, Lengths, Lines};
 use tapedeck_record::ExitCode;
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
@@ -43,8 +43,8 @@ fn config(seed: u64, lines: u32) -> Config {
 
 fn asked(per_hour: f64, lines: Lines, calls: u32) -> Asked {
     Asked {
-        laws: vec![Law::Poisson { per_hour }],
-        lengths: Lengths::Deck,
+        laws: vec![ArrivalProcess::Poisson { per_hour }],
+        lengths: Lengths::PreparedCalls,
         role: Role::A,
         lines,
         server_lines: None,
@@ -129,7 +129,7 @@ fn where_the_theory_does_not_apply_it_says_so() {
     assert!(f.caveats.iter().any(|c| c.contains("not exponential")), "{:?}", f.caveats);
     assert!(f.mean_wait_guide_s.is_some());
     let bursts = Asked {
-        laws: vec![Law::Bursty { per_hour: PER_HOUR, burst: 5 }],
+        laws: vec![ArrivalProcess::Bursty { per_hour: PER_HOUR, burst: 5 }],
         ..asked(PER_HOUR, Lines::Lose(8), 500)
     };
     let f = one(config(7, 0), &bursts).figures;
@@ -140,7 +140,7 @@ fn where_the_theory_does_not_apply_it_says_so() {
 
 #[test]
 fn a_queue_without_an_end_is_found_by_raising_the_rate() {
-    let laws = [1800.0, 5400.0, 7200.0].map(|per_hour| Law::Poisson { per_hour }).to_vec();
+    let laws = [1800.0, 5400.0, 7200.0].map(|per_hour| ArrivalProcess::Poisson { per_hour }).to_vec();
     let ask = Asked { laws, ..asked(0.0, Lines::Wait(6), 400) };
     let out = tempfile::tempdir().unwrap();
     let answer = play(config(1, 0), &ask, out.path());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::tenth;
 use tapedeck_cases::shell::Told;
-use tapedeck_cases::{Machine, Quiet, tc03};
+use tapedeck_cases::{Machine, Quiet, ladder};
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_transport::BoxFuture;
@@ -58,7 +58,7 @@ fn commands_are_asked_and_the_first_load_point_is_added_and_kept() {
         world.machine = Arc::new(Parrot);
         let info = RunInfo { run_id: "run".into(), case: "tc03".into(), seed: 1, ..RunInfo::default() };
         let mut dir = RunDir::create(tmp.path(), &info, &world.config.to_toml().unwrap()).unwrap();
-        let answer = tc03::run(&world, &mut dir, &Quiet).await.unwrap();
+        let answer = ladder::run(&world, &mut dir, &Quiet).await.unwrap();
         (answer, dir.path().to_path_buf())
     })
     .unwrap();

@@ -6,7 +6,7 @@ mod common;
 
 use common::tenth;
 use tapedeck_answers::{Fault, FaultAnswer, NStar};
-use tapedeck_cases::tc06;
+use tapedeck_cases::fault;
 use tapedeck_cases::{CaseError, Observer, Progress, Quiet};
 use tapedeck_config::Config;
 use tapedeck_record::{ExitCode, Outcome};
@@ -39,7 +39,7 @@ fn at(config: Config, n_star: u32, fault: Fault) -> Result<FaultAnswer, CaseErro
         let info =
             RunInfo { run_id: "faults".into(), case: "tc06".into(), simulated: true, ..RunInfo::default() };
         let mut dir = RunDir::create(out.path(), &info, &world.config.to_toml()?)?;
-        tc06::run(&world, &mut dir, Some(NStar::new(n_star, "the test")), fault, &Quiet).await
+        fault::run(&world, &mut dir, Some(NStar::new(n_star, "the test")), fault, &Quiet).await
     })
     .unwrap()
 }
@@ -135,7 +135,7 @@ fn nobody_has_to_wait_for_an_instance_to_come_back() {
             RunInfo { run_id: "faults".into(), case: "tc06".into(), simulated: true, ..RunInfo::default() };
         let mut dir = RunDir::create(out.path(), &info, &world.config.to_toml()?)?;
         let n_star = NStar::new(N_STAR, "the test");
-        let answer = tc06::run(&world, &mut dir, Some(n_star), Fault::Kill, &Impatient(stop)).await?;
+        let answer = fault::run(&world, &mut dir, Some(n_star), Fault::Kill, &Impatient(stop)).await?;
         Ok::<_, CaseError>((answer, std::fs::read_to_string(dir.path().join("events.jsonl")).unwrap()))
     })
     .unwrap()

@@ -7,7 +7,7 @@ use std::fs;
 
 use common::{climb, tenth};
 use tapedeck_cases::Quiet;
-use tapedeck_cases::tc03;
+use tapedeck_cases::ladder;
 use tapedeck_rehearsal::{Settings, run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tokio::sync::watch;
@@ -53,7 +53,7 @@ fn a_ladder_that_is_interrupted_is_taken_up_where_it_was() {
         let toml = world.config.to_toml().unwrap();
         let mut dir = RunDir::create(&out, &info, &toml).unwrap();
         let stopper = Stopper(stop);
-        let answer = tc03::run(&world, &mut dir, &stopper).await.unwrap();
+        let answer = ladder::run(&world, &mut dir, &stopper).await.unwrap();
         assert!(answer.interrupted);
         assert_eq!(answer.tiers.len(), 1);
         toml
@@ -63,7 +63,7 @@ fn a_ladder_that_is_interrupted_is_taken_up_where_it_was() {
         let (_keep, interrupt) = watch::channel(false);
         let world = world(config.clone(), interrupt).unwrap();
         let mut dir = RunDir::resume(&out.join("stopped"), &toml).unwrap();
-        tc03::run(&world, &mut dir, &Quiet).await.unwrap()
+        ladder::run(&world, &mut dir, &Quiet).await.unwrap()
     })
     .unwrap();
     assert_eq!(resumed.tiers.len(), 2);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use common::tenth;
 use tapedeck_answers::LadderAnswer;
-use tapedeck_cases::{CaseError, Observer, Phase, Progress, World, tc03};
+use tapedeck_cases::{CaseError, Observer, Phase, Progress, World, ladder};
 use tapedeck_fleet::{Action, Control, ControlError, Output};
 use tapedeck_metrics::gpu::{GpuDevice, GpuError, GpuSource};
 use tapedeck_rehearsal::{run, world};
@@ -23,14 +23,14 @@ use tokio::time::Instant;
 /// The hands of the rehearsal, on instances whose log tells of a death, or which may not be started.
 #[derive(Debug)]
 struct Told {
-    hands: Arc<dyn Control>,
+    instance_control: Arc<dyn Control>,
     log: &'static str,
     managed: bool,
 }
 
 impl Control for Told {
     fn can(&self, instance: &str, action: Action) -> bool {
-        (self.managed || action == Action::Log) && self.hands.can(instance, action)
+        (self.managed || action == Action::Log) && self.instance_control.can(instance, action)
     }
 
     fn run<'a>(&'a self, instance: &'a str, action: Action) -> BoxFuture<'a, Result<Output, ControlError>> {
@@ -39,7 +39,7 @@ impl Control for Told {
                 let output = Output { stdout: self.log.into(), stderr: String::new() };
                 Box::pin(std::future::ready(Ok(output)))
             }
-            other => self.hands.run(instance, other),
+            other => self.instance_control.run(instance, other),
         }
     }
 }
@@ -129,7 +129,7 @@ fn under_heat(hot_s: std::ops::Range<f64>, stop: bool) -> (Went, Vec<String>) {
 
 /// Does something to `inst2` once: at the tenth counted call, or when the drain begins.
 struct Accident {
-    hands: Arc<dyn Control>,
+    instance_control: Arc<dyn Control>,
     action: Action,
     at_drain: bool,
     happened: AtomicBool,
@@ -143,8 +143,8 @@ impl Observer for Accident {
             _ => false,
         };
         if now && !self.happened.swap(true, Ordering::SeqCst) {
-            let (hands, action) = (self.hands.clone(), self.action);
-            tokio::spawn(async move { hands.run("inst2", action).await });
+            let (instance_control, action) = (self.instance_control.clone(), self.action);
+            tokio::spawn(async move { instance_control.run("inst2", action).await });
         }
     }
 }
@@ -164,7 +164,7 @@ fn climb<O: Observer>(prepare: impl FnOnce(&mut World, watch::Sender<bool>) -> O
         let watch = prepare(&mut world, keep.clone());
         let info = RunInfo { run_id: "run".into(), case: "tc03".into(), ..RunInfo::default() };
         let mut dir = RunDir::create(&path, &info, &world.config.to_toml().unwrap()).unwrap();
-        tc03::run(&world, &mut dir, &watch).await
+        ladder::run(&world, &mut dir, &watch).await
     });
     let events = std::fs::read_to_string(out.path().join("run/events.jsonl")).unwrap();
     let told = |line: &str| {
@@ -179,9 +179,9 @@ fn climb<O: Observer>(prepare: impl FnOnce(&mut World, watch::Sender<bool>) -> O
 /// The same with an accident in its first tier, and instances whose log says so much.
 fn with_accident(action: Action, at_drain: bool, log: &'static str, managed: bool) -> Went {
     climb(|world, _| {
-        let hands = world.control.clone();
-        world.control = Arc::new(Told { hands: hands.clone(), log, managed });
-        Accident { hands, action, at_drain, happened: AtomicBool::new(false) }
+        let instance_control = world.control.clone();
+        world.control = Arc::new(Told { instance_control: instance_control.clone(), log, managed });
+        Accident { instance_control, action, at_drain, happened: AtomicBool::new(false) }
     })
 }
 

@@ -15,7 +15,9 @@ use tapedeck_answers::{
     AnswerFile, Decision, FootprintAnswer, LadderAnswer, Level, LongCallsAnswer, NStar, QualityAnswer,
     RepeatabilityAnswer, SingleStreamAnswer,
 };
-use tapedeck_cases::{CaseError, Quiet, Role, World, tc01, tc02, tc03, tc03b, tc04, tc08};
+use tapedeck_cases::{
+    CaseError, Quiet, Role, World, footprint, ladder, long_calls, quality, repeatability, single_stream,
+};
 use tapedeck_config::{Config, LadderContent, Pace};
 use tapedeck_l10n::Localize;
 use tapedeck_protocol::{Dialect, Frame, Ready, Session, SessionStart, Upgrade};
@@ -78,7 +80,7 @@ fn play_in<A>(
         } else {
             RunDir::create(out, &info, &toml).unwrap()
         };
-        world.go_on(&dir).await;
+        world.resume_clock(&dir).await;
         script(&mut world, &mut dir).await
     })
     .unwrap()
@@ -86,7 +88,7 @@ fn play_in<A>(
 
 fn single(config: Config) -> SingleStreamAnswer {
     let out = tempfile::tempdir().unwrap();
-    play(config, &[], "tc01", out.path(), async |w, d| tc01::run(w, d, &Quiet).await.unwrap())
+    play(config, &[], "tc01", out.path(), async |w, d| single_stream::run(w, d, &Quiet).await.unwrap())
 }
 
 #[test]
@@ -140,7 +142,7 @@ fn footprint(engine: &str) -> FootprintAnswer {
     config.sizing.session = "vllm-realtime".into();
     config.sizing.window_s = Some(2.0);
     let out = tempfile::tempdir().unwrap();
-    play(config, &[], "tc02", out.path(), async |w, d| tc02::run(w, d, &Quiet).await.unwrap())
+    play(config, &[], "tc02", out.path(), async |w, d| footprint::run(w, d, &Quiet).await.unwrap())
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn long_calls(engine: &str, n_star: u32) -> (LongCallsAnswer, PathBuf, tempfile:
     config.sizing.session = "vllm-realtime".into();
     config.sizing.window_s = Some(2.0);
     let answer = play(config, &[Role::B], "tc03b", out.path(), async |w, d| {
-        tc03b::run(w, d, &Quiet, Some(NStar::new(n_star, "the test"))).await.unwrap()
+        long_calls::run(w, d, &Quiet, Some(NStar::new(n_star, "the test"))).await.unwrap()
     });
     let run = answer.run.clone();
     (answer, run, out)
@@ -208,7 +210,7 @@ fn quality(engine: &str) -> QualityAnswer {
     // The tape is short: played once, half of its calls have no error to show for the load.
     config.quality.loops = 4;
     play(config, &[Role::Labelled], "tc04", out.path(), async |w, d| {
-        tc04::run(w, d, &Quiet, Some(NStar::new(24, "the test"))).await.unwrap()
+        quality::run(w, d, &Quiet, Some(NStar::new(24, "the test"))).await.unwrap()
     })
 }
 
@@ -248,8 +250,10 @@ fn alarm_after_one_stream(worst: f64) -> Option<bool> {
     config.ladder.tiers = vec![24];
     config.ladder.refine = false;
     let out = tempfile::tempdir().unwrap();
-    play(config.clone(), &[], "tc01", out.path(), async |w, d| tc01::run(w, d, &Quiet).await.unwrap());
-    let ladder = play(config, &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+    play(config.clone(), &[], "tc01", out.path(), async |w, d| {
+        single_stream::run(w, d, &Quiet).await.unwrap()
+    });
+    let ladder = play(config, &[], "tc03", out.path(), async |w, d| ladder::run(w, d, &Quiet).await.unwrap());
     ladder.tiers[0].quality.as_ref().unwrap().alarm
 }
 
@@ -333,9 +337,9 @@ fn the_engines_own_sums_are_believed_where_the_dialect_says_that_they_are_work()
         play_in(config, &[], "tc03", out.path(), async |world, dir| {
             world.connector = Arc::new(Pages { pipes: world.connector.clone(), from: Instant::now() });
             if work {
-                world.site.dialect = Arc::new(Work(world.site.dialect.clone()));
+                world.target.dialect = Arc::new(Work(world.target.dialect.clone()));
             }
-            tc03::run(world, dir, &Quiet).await.unwrap().tiers[0].server_rtf
+            ladder::run(world, dir, &Quiet).await.unwrap().tiers[0].server_rtf
         })
     };
     assert_eq!(rtf(false), None);
@@ -349,10 +353,11 @@ fn repeat(engine: &str) -> (RepeatabilityAnswer, tempfile::TempDir) {
     let out = tempfile::tempdir().unwrap();
     let config = config(engine);
     let ladder =
-        play(config.clone(), &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+        play(config.clone(), &[], "tc03", out.path(), async |w, d| ladder::run(w, d, &Quiet).await.unwrap());
     assert_eq!(ladder.capacity.n_star, Some(12));
-    let answer =
-        play(config, &[], "tc08", out.path(), async |w, d| tc08::run(w, d, &Quiet, None).await.unwrap());
+    let answer = play(config, &[], "tc08", out.path(), async |w, d| {
+        repeatability::run(w, d, &Quiet, None).await.unwrap()
+    });
     (answer, out)
 }
 
@@ -377,8 +382,10 @@ fn a_repetition_is_another_sample_of_the_same_noise() {
         let mut config = config("");
         config.ladder.tiers = vec![12];
         config.ladder.refine = false;
-        play(config.clone(), &[], "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
-        play(config, &[], "tc08", out.path(), async |w, d| tc08::run(w, d, &Quiet, None).await.unwrap())
+        play(config.clone(), &[], "tc03", out.path(), async |w, d| ladder::run(w, d, &Quiet).await.unwrap());
+        play(config, &[], "tc08", out.path(), async |w, d| {
+            repeatability::run(w, d, &Quiet, None).await.unwrap()
+        })
     };
     let answer = twice();
     assert_eq!(answer.decision, Decision::Yes, "{:?}", answer.repeatability);
@@ -402,9 +409,9 @@ fn what_is_missing_is_named_with_the_command_that_makes_it() {
     let out = tempfile::tempdir().unwrap();
     play(config(""), &[Role::B, Role::Labelled], "tc04", out.path(), async |w, d| {
         for error in [
-            tc04::run(w, d, &Quiet, None).await.unwrap_err(),
-            tc03b::run(w, d, &Quiet, None).await.unwrap_err(),
-            tc08::run(w, d, &Quiet, None).await.unwrap_err(),
+            quality::run(w, d, &Quiet, None).await.unwrap_err(),
+            long_calls::run(w, d, &Quiet, None).await.unwrap_err(),
+            repeatability::run(w, d, &Quiet, None).await.unwrap_err(),
         ] {
             assert!(matches!(error, CaseError::Missing { .. }), "{error}");
             assert!(error.to_string().contains("tc03 --into RUN_DIR"), "{error}");
@@ -420,7 +427,7 @@ fn what_is_missing_is_named_with_the_command_that_makes_it() {
 #[test]
 fn a_run_that_cannot_be_shared_is_refused() {
     let out = tempfile::tempdir().unwrap();
-    play(config(""), &[], "tc01", out.path(), async |w, d| tc01::run(w, d, &Quiet).await.unwrap());
+    play(config(""), &[], "tc01", out.path(), async |w, d| single_stream::run(w, d, &Quiet).await.unwrap());
     let path = out.path().join("run");
     let join = |info: &RunInfo, config: &Config| {
         RunDir::join(&path, info, "", |was| config.differs(was)).unwrap_err().to_string()
@@ -442,7 +449,7 @@ fn a_case_that_is_played_again_takes_over_what_is_there() {
     let out = tempfile::tempdir().unwrap();
     let once = || {
         play(config(""), &[Role::B], "tc03b", out.path(), async |w, d| {
-            tc03b::run(w, d, &Quiet, Some(NStar::new(6, "the test"))).await.unwrap()
+            long_calls::run(w, d, &Quiet, Some(NStar::new(6, "the test"))).await.unwrap()
         })
     };
     let first = once();
@@ -460,7 +467,8 @@ fn ladder(engine: &str, streams: u32, change: impl FnOnce(&mut Config)) -> (Ladd
     change(&mut config);
     let needs: &[Role] = if config.ladder.content == LadderContent::Pool { &[Role::Pool] } else { &[] };
     let out = tempfile::tempdir().unwrap();
-    let answer = play(config, needs, "tc03", out.path(), async |w, d| tc03::run(w, d, &Quiet).await.unwrap());
+    let answer =
+        play(config, needs, "tc03", out.path(), async |w, d| ladder::run(w, d, &Quiet).await.unwrap());
     (answer, out)
 }
 

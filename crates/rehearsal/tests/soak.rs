@@ -12,7 +12,7 @@ use std::path::Path;
 use common::tenth;
 use tapedeck_answers::{NStar, SoakAnswer, SoakReason, SoakRestart};
 use tapedeck_cases::Quiet;
-use tapedeck_cases::tc05;
+use tapedeck_cases::soak;
 use tapedeck_config::Config;
 use tapedeck_engine_model::{Faults, Params, Vram, VramSeries};
 use tapedeck_record::ExitCode;
@@ -81,7 +81,7 @@ fn play(config: Config, out: &Path) -> SoakAnswer {
         let info =
             RunInfo { run_id: "soak".into(), case: "tc05".into(), simulated: true, ..RunInfo::default() };
         let mut dir = RunDir::create(out, &info, &world.config.to_toml().unwrap()).unwrap();
-        tc05::run(&world, &mut dir, Some(NStar::new(12, "the test")), None, &Quiet).await.unwrap()
+        soak::run(&world, &mut dir, Some(NStar::new(12, "the test")), None, &Quiet).await.unwrap()
     })
     .unwrap()
 }

@@ -26,7 +26,7 @@ pub enum RescoreError {
     #[error(
         "`{key}` was decided when the run was played: only slo.*, server.window_ms and {SPEECH_MIN} can be rescored with"
     )]
-    Played {
+    CallResult {
         /// What was given.
         key: String,
     },
@@ -187,7 +187,7 @@ fn apply(
     }
     recorded.set(key, value)?;
     let scores = key == key!(server.window_ms) || key.starts_with("slo.");
-    if scores { Ok(()) } else { Err(RescoreError::Played { key: key.clone() }) }
+    if scores { Ok(()) } else { Err(RescoreError::CallResult { key: key.clone() }) }
 }
 
 /// The calls of every tape whose manifest is there and is the one that was played.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tapedeck_load::arrivals::Law;
+use tapedeck_load::arrivals::ArrivalProcess;
 use tapedeck_transport::Endpoint;
 use thiserror::Error;
 
@@ -153,12 +153,12 @@ impl Default for Load {
 impl Load {
     /// The law of the open loop's arrivals; none in a closed loop.
     #[must_use]
-    pub fn law(&self) -> Option<Law> {
+    pub fn law(&self) -> Option<ArrivalProcess> {
         let per_hour = self.rate_per_s? * 3600.0;
         Some(match self.arrivals {
-            Spread::Poisson => Law::Poisson { per_hour },
-            Spread::Uniform => Law::Uniform { per_hour },
-            Spread::Bursty => Law::Bursty { per_hour, burst: self.burst },
+            Spread::Poisson => ArrivalProcess::Poisson { per_hour },
+            Spread::Uniform => ArrivalProcess::Uniform { per_hour },
+            Spread::Bursty => ArrivalProcess::Bursty { per_hour, burst: self.burst },
         })
     }
 }

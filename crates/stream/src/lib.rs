@@ -27,4 +27,4 @@ pub use config::{Config, ConfigError};
 pub use figures::{Figures, Percentiles, figures};
 pub use record::{Record, Setup, record};
 pub use reply::{Outcome, Reply};
-pub use run::{Pace, Plan, Site, run};
+pub use run::{Pace, Plan, Target, run};

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use tapedeck_load::arrivals::Law;
+use tapedeck_load::arrivals::ArrivalProcess;
 use tapedeck_transport::{Connector, Endpoint, HttpError, HttpLimits, Request, Secret};
 use tokio::{
     sync::{mpsc, watch},
@@ -19,7 +19,7 @@ use crate::reply::{Reader, Reply};
 
 /// The server.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub struct Target {
     /// How to get there.
     pub connector: Arc<dyn Connector>,
     /// Where it is.
@@ -41,7 +41,7 @@ pub enum Pace {
     /// When the law says so.
     Open {
         /// The law.
-        law: Law,
+        law: ArrivalProcess,
         /// Its seed.
         seed: u64,
     },
@@ -78,7 +78,7 @@ struct Prepared {
 }
 
 impl Plan {
-    fn request(&self, site: &Site, n: usize) -> Option<Prepared> {
+    fn request(&self, site: &Target, n: usize) -> Option<Prepared> {
         let index = *self.order.get(n)?;
         let mut prompt = self.prompts.get(index)?.clone();
         if self.unique {
@@ -99,7 +99,7 @@ impl Plan {
 /// `stop` turned true first: what was under way then is given up and leaves no reply.
 pub async fn run(
     plan: Plan,
-    site: Site,
+    site: Target,
     mut stop: watch::Receiver<bool>,
     out: mpsc::UnboundedSender<Reply>,
 ) -> bool {
@@ -111,7 +111,7 @@ pub async fn run(
     }
 }
 
-async fn send(plan: Arc<Plan>, site: Arc<Site>, out: mpsc::UnboundedSender<Reply>) {
+async fn send(plan: Arc<Plan>, site: Arc<Target>, out: mpsc::UnboundedSender<Reply>) {
     let origin = Instant::now();
     let mut first = 0;
     if plan.cold_first {
@@ -150,7 +150,7 @@ async fn send(plan: Arc<Plan>, site: Arc<Site>, out: mpsc::UnboundedSender<Reply
     while under_way.join_next().await.is_some() {}
 }
 
-async fn ask(plan: &Plan, site: &Site, request: Prepared, origin: Instant, planned: Instant) -> Reply {
+async fn ask(plan: &Plan, site: &Target, request: Prepared, origin: Instant, planned: Instant) -> Reply {
     let after = |at: Instant, from: Instant| at.saturating_duration_since(from).as_secs_f64();
     let late_ms = after(Instant::now(), planned) * 1e3;
     let Prepared { n, prompt, cold, counted, body } = request;

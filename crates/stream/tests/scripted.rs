@@ -8,8 +8,8 @@ mod tests {
     };
     use std::time::Duration;
 
-    use tapedeck_load::arrivals::Law;
-    use tapedeck_stream::{Generation, Outcome, Pace, Plan, Prompt, Reply, Site, prompts, run};
+    use tapedeck_load::arrivals::ArrivalProcess;
+    use tapedeck_stream::{Generation, Outcome, Pace, Plan, Prompt, Reply, Target, prompts, run};
     use tapedeck_transport::{
         BoxFuture, ConnectError, ConnectErrorKind, Connector, Endpoint, HttpLimits, Io, Secret,
     };
@@ -106,8 +106,8 @@ mod tests {
         }
     }
 
-    fn site(connector: Arc<dyn Connector>) -> Site {
-        Site {
+    fn site(connector: Arc<dyn Connector>) -> Target {
+        Target {
             connector,
             endpoint: "http://h:8000/v1/chat/completions".parse().unwrap(),
             bearer: Some(Secret::new("tok")),
@@ -292,7 +292,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_open_loop_does_not_wait() {
-        let pace = Pace::Open { law: Law::Uniform { per_hour: 36_000.0 }, seed: 1 };
+        let pace = Pace::Open { law: ArrivalProcess::Uniform { per_hour: 36_000.0 }, seed: 1 };
         let all = replies(plan(5, pace), server(|_| good())).await;
         let starts: Vec<_> = all.iter().map(|r| ms(Some(r.planned_s)).unwrap()).collect();
         assert_eq!(starts, [100, 200, 300, 400, 500]);

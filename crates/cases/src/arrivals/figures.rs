@@ -6,7 +6,7 @@
 
 use tapedeck_answers::{ArrivalFigures, Compared, Growth, Little, Measured};
 use tapedeck_erlang::{erlang_b, erlang_c};
-use tapedeck_load::arrivals::{Caller, Fate, Law, Lengths, Lines};
+use tapedeck_load::arrivals::{ArrivalProcess, Caller, Disposition, Lengths, Lines};
 use tapedeck_stats::normal::normal_quantile;
 use tapedeck_stats::{Moments, Trend, percentile, rising_trend};
 
@@ -14,7 +14,7 @@ use tapedeck_stats::{Moments, Trend, percentile, rising_trend};
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
     /// The law.
-    pub law: &'a Law,
+    pub law: &'a ArrivalProcess,
     /// The lengths.
     pub lengths: Lengths,
     /// The lines.
@@ -40,18 +40,20 @@ const FEWEST_BATCHES: usize = 5;
 #[must_use]
 pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
     let counted: Vec<&Caller> = callers.iter().filter(|c| c.counted).collect();
-    let of = |fate: Fate| counted.iter().filter(move |c| c.fate == fate).count() as u64;
-    let (carried, cut) = (of(Fate::Carried), of(Fate::Cut));
-    let blocked = of(Fate::Blocked) + of(Fate::Refused);
+    let of = |disposition: Disposition| {
+        counted.iter().filter(move |c| c.disposition == disposition).count() as u64
+    };
+    let (carried, cut) = (of(Disposition::Carried), of(Disposition::Cut));
+    let blocked = of(Disposition::Blocked) + of(Disposition::Refused);
     let (from_s, to_s) = setting.window_s;
     let span_s = (to_s - from_s).max(f64::MIN_POSITIVE);
     let per_hour = match setting.law {
-        Law::Replay { .. } => count(counted.len()) * 3600.0 / span_s,
+        ArrivalProcess::Replay { .. } => count(counted.len()) * 3600.0 / span_s,
         law => law.per_hour().unwrap_or(f64::NAN),
     };
     let holds: Vec<f64> = counted
         .iter()
-        .filter(|c| c.fate == Fate::Carried)
+        .filter(|c| c.disposition == Disposition::Carried)
         .filter_map(|c| Some(seconds(c.freed_ns?) - seconds(c.start_ns?)))
         .collect();
     let hold = Moments::of(&holds);
@@ -62,7 +64,7 @@ pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
         Lines::Server => setting.server_lines,
     };
     let batches = Batches::new(setting.window_s, mean_hold_s);
-    let poisson = matches!(setting.law, Law::Poisson { .. });
+    let poisson = matches!(setting.law, ArrivalProcess::Poisson { .. });
     let exponential = matches!(setting.lengths, Lengths::Exponential { .. });
     let waits = matches!(setting.lines, Lines::Wait(_));
 
@@ -75,7 +77,9 @@ pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
     }
     let known_cut = counted.len() as u64 - cut;
     let blocking = (!waits && known_cut > 0).then(|| {
-        let measured = share(&counted, &batches, |c| matches!(c.fate, Fate::Blocked | Fate::Refused));
+        let measured = share(&counted, &batches, |c| {
+            matches!(c.disposition, Disposition::Blocked | Disposition::Refused)
+        });
         let theory = lines.and_then(|n| erlang_b::blocking(offered_erl, n.into()).ok());
         Compared { measured, theory, agrees: theory.filter(|_| poisson).and_then(|t| measured.holds(t)) }
     });
@@ -192,7 +196,7 @@ impl Batches {
 
 /// Share of the callers whose fate is known, with the wider of both intervals.
 fn share(counted: &[&Caller], batches: &Batches, yes: impl Fn(&Caller) -> bool) -> Measured {
-    let known = counted.iter().filter(|c| c.fate != Fate::Cut);
+    let known = counted.iter().filter(|c| c.disposition != Disposition::Cut);
     let marks = known.map(|c| (seconds(c.planned_ns), f64::from(u8::from(yes(c)))));
     let Some(batched) = batches.ratio(marks) else {
         return Measured { value: f64::NAN, low: None, high: None, n: 0 };
@@ -238,7 +242,7 @@ fn time_average(
 
 /// From arrival until the line is free again; nothing for callers who were blocked.
 fn stay(caller: &Caller) -> Option<(u64, Option<u64>)> {
-    let within = matches!(caller.fate, Fate::Carried | Fate::Cut);
+    let within = matches!(caller.disposition, Disposition::Carried | Disposition::Cut);
     within.then_some((caller.arrived_ns, caller.freed_ns))
 }
 

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use tapedeck_answers::Part;
 use tapedeck_config::Config;
 
+use crate::loaded_tape::Role;
 use crate::point::Point;
-use crate::reel::Role;
-use crate::tc07::load;
+use crate::topology::load;
 use crate::world::World;
 
 /// Lengths of a tape, seconds.

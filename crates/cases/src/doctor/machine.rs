@@ -110,7 +110,7 @@ fn writable(folder: &Path) -> bool {
 async fn network(patient: &Patient<'_>) -> Check {
     let mbit_s = stream_mbit_s(patient) * f64::from(patient.streams);
     let says = format!("{} streams send {mbit_s:.1} Mbit/s", patient.streams);
-    let endpoint = &patient.site.endpoint;
+    let endpoint = &patient.target.endpoint;
     let Some(link) = patient.seams.machine.link(endpoint.host(), endpoint.port()).await else {
         return Check::skipped("network", format!("{says}; the way to the server is not known here"));
     };
@@ -136,7 +136,7 @@ async fn network(patient: &Patient<'_>) -> Check {
 fn stream_mbit_s(patient: &Patient<'_>) -> f64 {
     let chunk_bytes = (SECOND_BYTES / 1000).saturating_mul(patient.config.load.chunk_ms as usize).max(2);
     let silence = Bytes::from(vec![0; SECOND_BYTES]);
-    let frames = patient.site.dialect.prepare(&silence, chunk_bytes);
+    let frames = patient.target.dialect.prepare(&silence, chunk_bytes);
     let bytes: usize = frames
         .iter()
         .map(|frame| match frame {

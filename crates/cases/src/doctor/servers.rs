@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tapedeck_fleet::{Action, Health, Instance, health, pool_from};
-use tapedeck_load::{Control, Deck, Plan, Played, Timeouts};
+use tapedeck_load::{CallResult, Control, Plan, PreparedCalls, Timeouts};
 use tapedeck_metrics::gpu::distinct;
 use tapedeck_metrics::{EngineKind, PoolInfo, Understood, carries, scrape};
 use tapedeck_record::{CallMeta, Metric, Outcome, SpeechMap};
@@ -42,9 +42,9 @@ pub(super) async fn examine(patient: &Patient<'_>, tell: &mut impl FnMut(Check))
 
 /// Whether the server takes a connection, and how fast.
 async fn reach(patient: &Patient<'_>) -> (Check, bool) {
-    let endpoint = &patient.site.endpoint;
+    let endpoint = &patient.target.endpoint;
     let from = Instant::now();
-    match patient.site.connector.connect(endpoint).await {
+    match patient.target.connector.connect(endpoint).await {
         Ok(_) => {
             let ms = from.elapsed().as_secs_f64() * 1e3;
             (Check::ok("server", format!("{endpoint} takes a connection in {ms:.0} ms")), true)
@@ -60,7 +60,7 @@ async fn reach(patient: &Patient<'_>) -> (Check, bool) {
 
 fn certificate(patient: &Patient<'_>, open: bool) -> Check {
     let server = &patient.config.server;
-    if !patient.site.endpoint.tls() {
+    if !patient.target.endpoint.tls() {
         Check::skipped("tls", "not used")
     } else if server.accept_any_certificate {
         Check::warn(
@@ -90,8 +90,9 @@ async fn session(patient: &Patient<'_>) -> Check {
         speech: SpeechMap::default(),
     };
     let silence = (meta, Bytes::from(vec![0; 32_000]));
-    let deck = match Deck::new(patient.site.dialect.as_ref(), chunk, Duration::ZERO, [silence]) {
-        Ok(deck) => Arc::new(deck),
+    let prepared = match PreparedCalls::new(patient.target.dialect.as_ref(), chunk, Duration::ZERO, [silence])
+    {
+        Ok(prepared) => Arc::new(prepared),
         Err(error) => return Check::fail(NAME, error.to_string(), "mend [load] in the config"),
     };
     let timeouts = &config.load.timeouts;
@@ -109,10 +110,10 @@ async fn session(patient: &Patient<'_>) -> Check {
         ping_every: None,
         ..Plan::default()
     };
-    let (out, mut calls) = mpsc::unbounded_channel::<Played>();
+    let (out, mut calls) = mpsc::unbounded_channel::<CallResult>();
     let control = Control::new();
-    let site = patient.site.clone();
-    let run = tapedeck_load::run(plan, deck, site, Instant::now(), control.clone(), out);
+    let target = patient.target.clone();
+    let run = tapedeck_load::run(plan, prepared, target, Instant::now(), control.clone(), out);
     let first = async {
         let first = calls.recv().await;
         control.cut();
@@ -120,10 +121,10 @@ async fn session(patient: &Patient<'_>) -> Check {
         first
     };
     let (_, first) = tokio::join!(biased; run, first);
-    let Some(Played { trace, .. }) = first else {
+    let Some(CallResult { trace, .. }) = first else {
         return Check::fail(NAME, "no call was made", "run it again");
     };
-    let dialect = patient.site.dialect.name();
+    let dialect = patient.target.dialect.name();
     let said = trace.outcome.words.as_deref().map(|words| format!(": {words}")).unwrap_or_default();
     let code = trace.outcome.code.map(|code| format!(" ({code})")).unwrap_or_default();
     match trace.outcome.outcome {
@@ -150,7 +151,7 @@ async fn session(patient: &Patient<'_>) -> Check {
 async fn well(patient: &Patient<'_>, instance: &Instance) -> Check {
     let name = format!("health {}", instance.name);
     let limits = HttpLimits { timeout: patience(patient.config), ..HttpLimits::default() };
-    match health(&*patient.site.connector, instance, limits).await {
+    match health(&*patient.target.connector, instance, limits).await {
         Health::Up => Check::ok(name, "it is well"),
         Health::Down { why } => {
             Check::fail(name, why, "start the instance, or mend its `health` in the config")
@@ -176,7 +177,7 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
     };
     let limits = HttpLimits { timeout: patience(patient.config), ..HttpLimits::default() };
     let bearer = instance.bearer.as_ref();
-    let understood = match scrape(&*patient.site.connector, endpoint, bearer, instance.kind, limits).await {
+    let understood = match scrape(&*patient.target.connector, endpoint, bearer, instance.kind, limits).await {
         Ok(scraped) => scraped.understood,
         Err(error) => {
             tell(Check::fail(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tapedeck_fleet::Drain;
-use tapedeck_load::{Played, Summary as LoadSummary};
+use tapedeck_load::{CallResult, Summary as LoadSummary};
 use tapedeck_metrics::{EngineKind, Summary as SamplerSummary, carries};
 use tapedeck_record::{CallRecord, Metric, OutcomeClass, Sample, SampleBody, Trace};
 use tapedeck_rundir::StepWriter;
@@ -57,7 +57,7 @@ impl<'a> StepAccumulator<'a> {
     }
 
     /// Takes a call that the step is judged by.
-    pub(crate) fn judged(&mut self, record: CallRecord, played: &Played) -> Result<(), CaseError> {
+    pub(crate) fn judged(&mut self, record: CallRecord, played: &CallResult) -> Result<(), CaseError> {
         self.keep(&record, played)?;
         // With open arrivals an overload is what is measured, not a reason to end the step.
         if self.step.model == LoadModel::Closed
@@ -71,7 +71,7 @@ impl<'a> StepAccumulator<'a> {
     }
 
     /// Takes a call whose refusal is counted elsewhere: it is no error of the calls that were taken.
-    pub(crate) fn refused(&mut self, record: &CallRecord, played: &Played) -> Result<(), CaseError> {
+    pub(crate) fn refused(&mut self, record: &CallRecord, played: &CallResult) -> Result<(), CaseError> {
         self.keep(record, played)?;
         self.stats.call(record, false);
         Ok(())
@@ -82,7 +82,7 @@ impl<'a> StepAccumulator<'a> {
         Ok(self.writer.call(record, trace)?)
     }
 
-    fn keep(&mut self, record: &CallRecord, played: &Played) -> Result<(), CaseError> {
+    fn keep(&mut self, record: &CallRecord, played: &CallResult) -> Result<(), CaseError> {
         self.writer.call(record, &played.trace)?;
         if self.world.config.run.keep_texts {
             self.writer.texts(record, &played.texts)?;
@@ -122,7 +122,7 @@ impl<'a> StepAccumulator<'a> {
             },
             samples: &self.samples,
             instances: &instances,
-            evidence: world.site.dialect.evidence(),
+            evidence: world.target.dialect.evidence(),
             window_ms: world.config.server.window_ms,
             tail_silence_ms: world.config.load.tail_silence_ms,
             wake_late_p99_ms: (!world.paused)
@@ -142,7 +142,7 @@ impl<'a> StepAccumulator<'a> {
                 Some(CutShort::Aborted { abort }) => Some(abort.clone()),
                 _ => None,
             },
-            server_sums: world.site.dialect.requests_are_work(),
+            server_sums: world.target.dialect.requests_are_work(),
             cut_short: cut.cloned(),
             baseline: self.baseline.clone(),
             seed: world.config.run.seed,

@@ -1,4 +1,4 @@
-//! Callers come as the timetable says; lines take them, lose them or let them wait.
+//! Callers come as the schedule says; lines take them, lose them or let them wait.
 
 use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
@@ -10,16 +10,16 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::timetable::{Arrival, Timetable};
+use super::schedule::{Arrival, ArrivalSchedule};
 use crate::{
-    call::{Stage, Turn, play},
-    cast::{Cast, Part},
+    assignment::{Assignment, Item},
+    call::{CallId, Stage, play},
     control::{Control, Phase},
-    deck::Deck,
     plan::Plan,
+    prepared::PreparedCalls,
     run::Summary,
-    site::{Played, Site},
-    talk::since,
+    session_driver::since,
+    target::{CallResult, Target},
 };
 
 /// How many calls there may be at once, and what becomes of the next caller.
@@ -37,7 +37,7 @@ pub enum Lines {
 /// What became of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum Disposition {
     /// The call was placed and taken; how it ended is in its trace.
     Carried,
     /// All lines were busy and the caller was lost.
@@ -64,16 +64,17 @@ pub struct Caller {
     /// When its line was free again.
     pub freed_ns: Option<u64>,
     /// What became of it.
-    pub fate: Fate,
+    #[serde(rename = "fate")]
+    pub disposition: Disposition,
 }
 
 /// Who comes, what they play, and how many lines there are for them.
 #[derive(Debug, Clone)]
 pub struct Offer {
     /// Everybody who will come.
-    pub table: Timetable,
+    pub table: ArrivalSchedule,
     /// The calls that they play.
-    pub deck: Arc<Deck>,
+    pub prepared: Arc<PreparedCalls>,
     /// The lines.
     pub lines: Lines,
 }
@@ -88,54 +89,54 @@ pub struct Arrived {
 }
 
 /// A call that has ended.
-struct Over {
+struct Ended {
     n: u32,
     counted: bool,
-    fate: Fate,
+    disposition: Disposition,
 }
 
 /// What the run has come to so far.
-struct Hall {
+struct TrunkGroup {
     stage: Arc<Stage>,
-    part: Part,
-    deck: Arc<Deck>,
+    item: Item,
+    prepared: Arc<PreparedCalls>,
     control: Control,
-    out: mpsc::UnboundedSender<Played>,
-    calls: JoinSet<Over>,
+    out: mpsc::UnboundedSender<CallResult>,
+    calls: JoinSet<Ended>,
     callers: Vec<Caller>,
     waiting: VecDeque<(u32, Arrival)>,
     busy: u32,
-    /// Counted callers whose fate is open.
+    /// Counted callers whose disposition is open.
     left: usize,
     summary: Summary,
 }
 
-/// Places the calls of a timetable against a site, and sends each to `out` as it ends (blocked callers leave no
+/// Places the calls of a schedule against a site, and sends each to `out` as it ends (blocked callers leave no
 /// trace there, only a [`Caller`]). Of the plan, `streams`, `ramp`, `warm_up`, `loops` and `back_off` do not apply.
 ///
-/// Once the fate of every counted caller is known, no other call is placed; those under way are finished, and
+/// Once the disposition of every counted caller is known, no other call is placed; those under way are finished, and
 /// what still goes on after the plan's drain limit is cut. The trace's stream is the caller's ordinal and its
-/// call the index on the deck; a shortened call's trace says how much of it was played.
+/// call the index on the prepared calls; a shortened call's trace says how much of it was played.
 ///
 /// # Panics
 /// Only if a call itself panicked, which is a defect of this crate.
 pub async fn arrive(
     plan: Plan,
     offer: &Offer,
-    site: Site,
+    target: Target,
     origin: Instant,
     control: Control,
-    out: mpsc::UnboundedSender<Played>,
+    out: mpsc::UnboundedSender<CallResult>,
 ) -> Arrived {
     let start = Instant::now();
     let drain = plan.drain;
-    let Offer { table, deck, lines } = offer;
-    let (deck, lines) = (Arc::clone(deck), *lines);
+    let Offer { table, prepared, lines } = offer;
+    let (prepared, lines) = (Arc::clone(prepared), *lines);
     let left = table.arrivals.iter().filter(|a| a.counted).count();
-    let mut hall = Hall {
-        stage: Arc::new(Stage::new(plan, Cast::All(Arc::clone(&deck)), site, origin)),
-        part: Part::new(Arc::clone(&deck), 0),
-        deck,
+    let mut hall = TrunkGroup {
+        stage: Arc::new(Stage::new(plan, Assignment::All(Arc::clone(&prepared)), target, origin)),
+        item: Item::new(Arc::clone(&prepared), 0),
+        prepared,
         control: control.clone(),
         out,
         calls: JoinSet::new(),
@@ -195,7 +196,7 @@ pub async fn arrive(
     Arrived { summary: hall.summary, callers: hall.callers }
 }
 
-impl Hall {
+impl TrunkGroup {
     /// Somebody comes.
     fn comes(&mut self, arrival: &Arrival, planned: Instant, lines: Lines, origin: Instant) {
         let Ok(n) = u32::try_from(self.callers.len()) else { return };
@@ -206,10 +207,10 @@ impl Hall {
             arrived_ns: since(origin, Instant::now()),
             start_ns: None,
             freed_ns: None,
-            fate: Fate::Cut,
+            disposition: Disposition::Cut,
         });
         match lines {
-            Lines::Lose(most) if self.busy >= most => self.decided(n, Fate::Blocked),
+            Lines::Lose(most) if self.busy >= most => self.decided(n, Disposition::Blocked),
             Lines::Wait(most) if self.busy >= most => self.waiting.push_back((n, *arrival)),
             _ => self.place(n, arrival, origin),
         }
@@ -217,32 +218,32 @@ impl Hall {
 
     /// A call is placed.
     fn place(&mut self, n: u32, arrival: &Arrival, origin: Instant) {
-        let Some(call) = self.deck.cut(arrival.call, arrival.audio) else { return };
+        let Some(call) = self.prepared.cut(arrival.call, arrival.audio) else { return };
         self.busy += 1;
         self.summary.calls += 1;
         if let Some(caller) = self.caller(n) {
             caller.start_ns = Some(since(origin, Instant::now()));
         }
-        let (stage, part, control) = (Arc::clone(&self.stage), self.part.clone(), self.control.clone());
+        let (stage, item, control) = (Arc::clone(&self.stage), self.item.clone(), self.control.clone());
         let (out, counted) = (self.out.clone(), arrival.counted);
         self.calls.spawn(async move {
             let mut cut = pin!(control.reached(Phase::Cut));
             let mut timer = pin!(sleep(Duration::ZERO));
-            let turn = Turn { stream: n, seq: 0, counted };
-            let played = play(&stage, turn, &part, &call, cut.as_mut(), timer.as_mut()).await;
-            let fate = match played.trace.outcome.outcome {
-                Outcome::RefusedBusy => Fate::Refused,
-                Outcome::Cancelled => Fate::Cut,
-                _ => Fate::Carried,
+            let id = CallId { stream: n, seq: 0, counted };
+            let played = play(&stage, id, &item, &call, cut.as_mut(), timer.as_mut()).await;
+            let disposition = match played.trace.outcome.outcome {
+                Outcome::RefusedBusy => Disposition::Refused,
+                Outcome::Cancelled => Disposition::Cut,
+                _ => Disposition::Carried,
             };
             // If nobody listens any more, the run still ends as planned.
             let _ = out.send(played);
-            Over { n, counted, fate }
+            Ended { n, counted, disposition }
         });
     }
 
     /// A call has ended and its line is free.
-    fn over(&mut self, over: &Over, lines: Lines, origin: Instant) {
+    fn over(&mut self, over: &Ended, lines: Lines, origin: Instant) {
         let now_ns = since(origin, Instant::now());
         self.busy = self.busy.saturating_sub(1);
         self.summary.last_close_ns = now_ns;
@@ -255,7 +256,7 @@ impl Hall {
                 self.summary.window_to_ns = Some(now_ns);
             }
         }
-        self.decided(over.n, over.fate);
+        self.decided(over.n, over.disposition);
         if matches!(lines, Lines::Wait(_))
             && let Some((n, arrival)) = self.waiting.pop_front()
         {
@@ -263,9 +264,9 @@ impl Hall {
         }
     }
 
-    fn decided(&mut self, n: u32, fate: Fate) {
+    fn decided(&mut self, n: u32, disposition: Disposition) {
         let Some(caller) = self.caller(n) else { return };
-        caller.fate = fate;
+        caller.disposition = disposition;
         if caller.counted {
             self.left = self.left.saturating_sub(1);
             if self.left == 0 {

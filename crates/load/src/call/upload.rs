@@ -16,14 +16,14 @@ use tapedeck_transport::{HttpError, Request, ResponseStream};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{Stage, Turn, blank, judge, own_up};
+use super::{CallId, Stage, blank, judge, mark_client_late};
 use crate::{
-    cast::Part,
-    deck::DeckCall,
+    assignment::Item,
     kept::Kept,
     open::{failure, not_connected},
-    site::Played,
-    talk::{Ending, MAX_MESSAGES, since},
+    prepared::PreparedCall,
+    session_driver::{Ending, MAX_MESSAGES, since},
+    target::CallResult,
 };
 
 /// Bytes of a refusal that are read for its words.
@@ -32,19 +32,19 @@ const REFUSAL_BYTES: usize = 64 << 10;
 /// Plays one call; `cut` ends it at once.
 pub(super) async fn play<C: Future<Output = ()>>(
     stage: &Stage,
-    turn: Turn,
-    part: &Part,
-    call: &DeckCall,
+    id: CallId,
+    item: &Item,
+    call: &PreparedCall,
     mut cut: Pin<&mut C>,
-) -> Played {
+) -> CallResult {
     let plan = &stage.plan;
     let c0 = Instant::now();
-    let mut trace = blank(stage, turn, part, call, c0);
+    let mut trace = blank(stage, id, item, call, c0);
     // Somebody begins to speak; there is no session to wait for.
     trace.c1_ns = Some(since(stage.origin, c0));
-    let start = SessionStart { stream: turn.stream, seq: turn.seq, audio: call.audio() };
-    let mut session = stage.site.dialect.session(&start);
-    let due = Schedule::new(c0, part.deck().chunk(), call.audio()).end();
+    let start = SessionStart { stream: id.stream, seq: id.seq, audio: call.audio() };
+    let mut session = stage.target.dialect.session(&start);
+    let due = Schedule::new(c0, item.prepared().chunk(), call.audio()).end();
 
     let call_cut = || Ending::Failed(OutcomeDetail::plain(Outcome::Cancelled));
     let spoken = tokio::select! {
@@ -55,7 +55,7 @@ pub(super) async fn play<C: Future<Output = ()>>(
     let ending = if spoken {
         let woke = Instant::now();
         trace.wake_late_us.push(micros(woke.saturating_duration_since(due)));
-        let body = body(stage, turn, call, &mut *session);
+        let body = body(stage, id, call, &mut *session);
         let mut exchange =
             Exchange { stage, session: &mut *session, trace: &mut trace, kept: Kept::default(), woke };
         tokio::select! {
@@ -78,17 +78,17 @@ pub(super) async fn play<C: Future<Output = ()>>(
     trace.outcome = outcome;
     trace.violations = session.violations();
     trace.instance = session.instance().map(str::to_owned);
-    own_up(&mut trace, plan.timeouts.client_late);
+    mark_client_late(&mut trace, plan.timeouts.client_late);
     let texts = if plan.keep_texts { session.texts() } else { Texts::default() };
-    Played { trace, texts }
+    CallResult { trace, texts }
 }
 
 /// The opening, all chunks and the ending; no audio is copied.
-fn body(stage: &Stage, turn: Turn, call: &DeckCall, session: &mut dyn Session) -> Vec<Bytes> {
+fn body(stage: &Stage, id: CallId, call: &PreparedCall, session: &mut dyn Session) -> Vec<Bytes> {
     let plan = &stage.plan;
     let own = plan.unique_per_session.then(|| {
-        let number = u64::from(turn.seq) * u64::from(plan.streams) + u64::from(turn.stream);
-        call.unique_first(&*stage.site.dialect, number)
+        let number = u64::from(id.seq) * u64::from(plan.streams) + u64::from(id.stream);
+        call.unique_first(&*stage.target.dialect, number)
     });
     let framed = |frame: Frame| match frame {
         Frame::Text(text) => text.into_bytes(),
@@ -121,15 +121,15 @@ struct Exchange<'a> {
 impl Exchange<'_> {
     /// Posts the body and reads the answer; returns when its end marker came.
     async fn all(&mut self, body: Vec<Bytes>) -> Result<Instant, OutcomeDetail> {
-        let Stage { site, plan, .. } = self.stage;
-        let io = timeout(plan.timeouts.connect, site.connector.connect(&site.endpoint))
+        let Stage { target, plan, .. } = self.stage;
+        let io = timeout(plan.timeouts.connect, target.connector.connect(&target.endpoint))
             .await
             .map_err(|_| OutcomeDetail::plain(Outcome::ConnectTimeout))?
             .map_err(|e| not_connected(&e))?;
         let request = Request {
-            bearer: site.bearer.as_ref(),
-            headers: site.dialect.upgrade().headers,
-            ..Request::post(&site.endpoint, body)
+            bearer: target.bearer.as_ref(),
+            headers: target.dialect.upgrade().headers,
+            ..Request::post(&target.endpoint, body)
         };
         let mut response = request.send_over(io).await.map_err(|e| broken(&e))?;
         if let Some(sent) = response.body_sent() {

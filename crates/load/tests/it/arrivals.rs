@@ -6,8 +6,8 @@ use std::sync::{
 };
 use std::time::Duration;
 
-use tapedeck_load::arrivals::{Arrival, Arrived, Fate, Lines, Offer, Timetable, arrive};
-use tapedeck_load::{Control, Plan, Played, Site};
+use tapedeck_load::arrivals::{Arrival, ArrivalSchedule, Arrived, Disposition, Lines, Offer, arrive};
+use tapedeck_load::{CallResult, Control, Plan, Target};
 use tapedeck_record::Outcome;
 use tokio::{sync::mpsc, time::Instant};
 
@@ -23,15 +23,15 @@ fn offer(at_ms: &[u64], counted: std::ops::Range<usize>, lines: Lines) -> Offer 
     };
     let arrivals = at_ms.iter().enumerate().map(arrival).collect();
     Offer {
-        table: Timetable { arrivals, from: Duration::ZERO, to: Duration::ZERO },
-        deck: deck(&[3_000]),
+        table: ArrivalSchedule { arrivals, from: Duration::ZERO, to: Duration::ZERO },
+        prepared: prepared(&[3_000]),
         lines,
     }
 }
 
-async fn come(offer: &Offer, site: Site, control: Control) -> (Vec<Played>, Arrived) {
+async fn come(offer: &Offer, target: Target, control: Control) -> (Vec<CallResult>, Arrived) {
     let (out, mut calls) = mpsc::unbounded_channel();
-    let arrived = arrive(Plan::default(), offer, site, Instant::now(), control, out).await;
+    let arrived = arrive(Plan::default(), offer, target, Instant::now(), control, out).await;
     let mut all = Vec::new();
     while let Some(played) = calls.recv().await {
         all.push(played);
@@ -40,11 +40,11 @@ async fn come(offer: &Offer, site: Site, control: Control) -> (Vec<Played>, Arri
     (all, arrived)
 }
 
-/// Planned, start and end in milliseconds, and the fate.
-fn times(arrived: &Arrived) -> Vec<(u64, Option<u64>, Option<u64>, Fate)> {
+/// Planned, start and end in milliseconds, and the disposition.
+fn times(arrived: &Arrived) -> Vec<(u64, Option<u64>, Option<u64>, Disposition)> {
     let ms = |ns: u64| ns / 1_000_000;
     let callers = arrived.callers.iter();
-    callers.map(|c| (ms(c.planned_ns), c.start_ns.map(ms), c.freed_ns.map(ms), c.fate)).collect()
+    callers.map(|c| (ms(c.planned_ns), c.start_ns.map(ms), c.freed_ns.map(ms), c.disposition)).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,11 +54,11 @@ async fn whoever_finds_all_lines_busy_is_lost() {
     assert_eq!(
         times(&arrived),
         [
-            (0, Some(0), Some(1_000), Fate::Carried),
-            (500, Some(500), Some(1_500), Fate::Carried),
-            (800, None, None, Fate::Blocked),
-            (1_001, Some(1_001), Some(2_001), Fate::Carried),
-            (1_200, None, None, Fate::Blocked),
+            (0, Some(0), Some(1_000), Disposition::Carried),
+            (500, Some(500), Some(1_500), Disposition::Carried),
+            (800, None, None, Disposition::Blocked),
+            (1_001, Some(1_001), Some(2_001), Disposition::Carried),
+            (1_200, None, None, Disposition::Blocked),
         ]
     );
     assert_eq!(all.iter().map(|p| p.trace.stream).collect::<Vec<_>>(), [0, 1, 3]);
@@ -73,10 +73,10 @@ async fn whoever_waits_is_served_in_order_of_arrival() {
     assert_eq!(
         times(&arrived),
         [
-            (0, Some(0), Some(1_000), Fate::Carried),
-            (100, Some(1_000), Some(2_000), Fate::Carried),
-            (200, Some(2_000), Some(3_000), Fate::Carried),
-            (4_000, Some(4_000), Some(5_000), Fate::Carried),
+            (0, Some(0), Some(1_000), Disposition::Carried),
+            (100, Some(1_000), Some(2_000), Disposition::Carried),
+            (200, Some(2_000), Some(3_000), Disposition::Carried),
+            (4_000, Some(4_000), Some(5_000), Disposition::Carried),
         ]
     );
 }
@@ -111,9 +111,9 @@ async fn a_server_that_is_full_refuses_and_that_is_a_fate_of_its_own() {
     });
     let (all, arrived) =
         come(&offer(&[0, 400, 2_000], 0..3, Lines::Server), in_memory(handler), Control::new()).await;
-    let fates: Vec<Fate> = arrived.callers.iter().map(|c| c.fate).collect();
+    let fates: Vec<Disposition> = arrived.callers.iter().map(|c| c.disposition).collect();
     let outcomes: Vec<_> = all.iter().map(|p| p.trace.outcome.clone()).collect();
-    assert_eq!(fates, [Fate::Carried, Fate::Refused, Fate::Carried], "{outcomes:?}");
+    assert_eq!(fates, [Disposition::Carried, Disposition::Refused, Disposition::Carried], "{outcomes:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +126,7 @@ async fn a_cut_ends_calls_and_waiting_alike() {
         hand.cut();
     });
     let (all, arrived) = come(&offer, in_memory(recogniser()), control).await;
-    assert_eq!(times(&arrived).iter().map(|t| t.3).collect::<Vec<_>>(), [Fate::Cut, Fate::Cut]);
+    assert_eq!(times(&arrived).iter().map(|t| t.3).collect::<Vec<_>>(), [Disposition::Cut, Disposition::Cut]);
     assert_eq!(all.len(), 1);
     assert!(arrived.summary.cut && arrived.summary.counted == 1);
 }

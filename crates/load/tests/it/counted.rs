@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tapedeck_load::{Cast, Control, Part, Plan};
+use tapedeck_load::{Assignment, Control, Item, Plan};
 use tapedeck_record::{FinalKind, MessageKind, Outcome};
 
 use crate::server::*;
@@ -45,11 +45,11 @@ async fn every_instant_of_a_call_is_where_it_should_be() {
 
 #[tokio::test(start_paused = true)]
 async fn each_tier_holds_every_content_equally_often() {
-    let deck = deck(&[1_000, 2_000, 3_000, 1_500]);
+    let prepared = prepared(&[1_000, 2_000, 3_000, 1_500]);
     for (streams, loops) in [(1_u32, 3_u32), (3, 2), (5, 1), (8, 1)] {
         let plan = Plan { streams, loops, ramp: 500 * MS, warm_up: 4 * SECOND, ..Plan::default() };
         let opens = plan.opens_after();
-        let (all, summary) = play(plan, deck.clone(), in_memory(recogniser())).await;
+        let (all, summary) = play(plan, prepared.clone(), in_memory(recogniser())).await;
         let counted: Vec<_> = all.iter().filter(|p| p.trace.counted).collect();
         assert_eq!(counted.len(), (streams * 4 * loops) as usize);
         assert_eq!((summary.counted, summary.counted_planned), (counted.len() as u64, counted.len() as u64));
@@ -88,7 +88,7 @@ async fn each_tier_holds_every_content_equally_often() {
 
 #[tokio::test(start_paused = true)]
 async fn the_next_call_starts_at_once() {
-    let (all, _) = play(once(), deck(&[1_000, 700, 300]), in_memory(recogniser())).await;
+    let (all, _) = play(once(), prepared(&[1_000, 700, 300]), in_memory(recogniser())).await;
     let starts: Vec<_> = all.iter().map(|p| ms(p.trace.c0_ns)).collect();
     assert_eq!(starts, [0, 1_000, 1_700]);
 }
@@ -104,7 +104,7 @@ async fn late_finals_are_kept_and_still_count() {
         }
     });
     let plan = Plan { streams: 4, ramp: 250 * MS, warm_up: SECOND, keep_texts: true, ..Plan::default() };
-    let (all, summary) = play(plan, deck(&[1_000, 2_000]), in_memory(slow)).await;
+    let (all, summary) = play(plan, prepared(&[1_000, 2_000]), in_memory(slow)).await;
     let counted: Vec<_> = all.iter().filter(|p| p.trace.counted).collect();
     assert_eq!(counted.len(), 8);
     assert!(summary.is_complete());
@@ -120,7 +120,7 @@ async fn late_finals_are_kept_and_still_count() {
 async fn what_outlasts_the_drain_is_cut() {
     // Stream 0 has begun the long call once more when stream 1's last counted call ends, at 66 s.
     let plan = Plan { streams: 2, ramp: 5 * SECOND, drain: 2 * SECOND, ..once() };
-    let (all, summary) = play(plan, deck(&[1_000, 30_000]), in_memory(recogniser())).await;
+    let (all, summary) = play(plan, prepared(&[1_000, 30_000]), in_memory(recogniser())).await;
     assert_eq!(summary.stop_ns, Some(66_000_000_000));
     assert!(summary.cut && summary.is_complete());
     let cut: Vec<_> = all.iter().filter(|p| p.trace.outcome.outcome == Outcome::Cancelled).collect();
@@ -141,7 +141,7 @@ async fn stop_finishes_calls_and_cut_ends_them() {
             if cut { hand.cut() } else { hand.stop() }
         });
         let plan = Plan { streams: 3, ramp: SECOND, ..once() };
-        let (all, summary) = play_with(plan, deck(&[5_000]), in_memory(recogniser()), control).await;
+        let (all, summary) = play_with(plan, prepared(&[5_000]), in_memory(recogniser()), control).await;
         assert_eq!(all.len(), 2, "stream 2 never began");
         assert!(!summary.is_complete());
         assert_eq!(ms(summary.stop_ns.unwrap()), 1_250);
@@ -159,18 +159,19 @@ async fn stop_finishes_calls_and_cut_ends_them() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_without_counted_calls_ends() {
-    let (all, summary) = play(Plan { streams: 0, ..once() }, deck(&[1_000]), in_memory(recogniser())).await;
+    let (all, summary) =
+        play(Plan { streams: 0, ..once() }, prepared(&[1_000]), in_memory(recogniser())).await;
     assert!(all.is_empty() && summary.is_complete());
-    let (all, _) = play(Plan { loops: 0, ..once() }, deck(&[1_000]), in_memory(recogniser())).await;
+    let (all, _) = play(Plan { loops: 0, ..once() }, prepared(&[1_000]), in_memory(recogniser())).await;
     assert!(all.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_same_run_twice_gives_the_same_traces() {
     let plan = || Plan { streams: 7, ramp: 333 * MS, warm_up: 3 * SECOND, ..once() };
-    let deck = deck(&[1_000, 2_500, 700]);
-    let first = play(plan(), deck.clone(), in_memory(recogniser())).await;
-    let second = play(plan(), deck, in_memory(recogniser())).await;
+    let prepared = prepared(&[1_000, 2_500, 700]);
+    let first = play(plan(), prepared.clone(), in_memory(recogniser())).await;
+    let second = play(plan(), prepared, in_memory(recogniser())).await;
     // The clock has moved on between the two; everything else must be the same.
     assert_eq!(first.0, second.0);
     assert_eq!(first.1, second.1);
@@ -186,7 +187,7 @@ async fn a_server_that_refuses_is_not_hammered_and_its_calls_count() {
         let _ =
             io.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 9\r\n\r\nall full\n").await;
     });
-    let (all, summary) = play(plan, deck(&[1_000, 2_000, 3_000]), in_memory(refusing)).await;
+    let (all, summary) = play(plan, prepared(&[1_000, 2_000, 3_000]), in_memory(refusing)).await;
     assert_eq!(all.len(), 6);
     assert!(summary.is_complete());
     for played in &all {
@@ -201,16 +202,16 @@ async fn a_server_that_refuses_is_not_hammered_and_its_calls_count() {
 
 #[tokio::test(start_paused = true)]
 async fn streams_may_play_different_tapes_each_to_its_own_end() {
-    let (main, words) = (deck(&[1_000, 2_000, 3_000]), deck(&[700]));
-    let parts = vec![
-        Part::new(words.clone(), 0).of_tape("words"),
-        Part::new(main.clone(), 1),
-        Part::new(main, 0).in_order([2, 0]),
+    let (main, words) = (prepared(&[1_000, 2_000, 3_000]), prepared(&[700]));
+    let items = vec![
+        Item::new(words.clone(), 0).of_tape("words"),
+        Item::new(main.clone(), 1),
+        Item::new(main, 0).in_order([2, 0]),
     ];
     let plan = Plan { streams: 3, loops: 2, ..once() };
-    assert_eq!(Cast::Each(parts.clone()).counted_calls(3, 2), 2 * (1 + 3 + 2));
-    assert_eq!(Cast::All(words).counted_calls(5, 3), 15);
-    let (all, summary) = play(plan, Cast::Each(parts), in_memory(recogniser())).await;
+    assert_eq!(Assignment::Each(items.clone()).counted_calls(3, 2), 2 * (1 + 3 + 2));
+    assert_eq!(Assignment::All(words).counted_calls(5, 3), 15);
+    let (all, summary) = play(plan, Assignment::Each(items), in_memory(recogniser())).await;
     assert!(summary.is_complete());
     let counted = |stream: u32| -> Vec<u32> {
         all.iter()

@@ -7,7 +7,7 @@ mod tests {
     use bytes::Bytes;
     use futures_util::{SinkExt, StreamExt};
     use serde_json::{Value, json};
-    use tapedeck_load::{Deck, Plan, Played, Site};
+    use tapedeck_load::{CallResult, Plan, PreparedCalls, Target};
     use tapedeck_protocol::registry;
     use tapedeck_record::{FinalKind, MessageKind, Outcome, OutcomeDetail};
     use tokio::{
@@ -22,11 +22,12 @@ mod tests {
     use crate::server::*;
 
     /// Plays one call of that length in a dialect, somebody speaking from 200 ms on.
-    async fn call(name: &str, settings: Value, ms: u32, handler: Handler) -> Played {
+    async fn call(name: &str, settings: Value, ms: u32, handler: Handler) -> CallResult {
         let dialect = registry::dialect(name, settings).unwrap();
-        let deck = Deck::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(0, ms), pcm(ms))]).unwrap();
-        let site = Site { dialect, ..in_memory(handler) };
-        let (mut all, _) = play(Plan { ping_every: None, ..once() }, Arc::new(deck), site).await;
+        let prepared =
+            PreparedCalls::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(0, ms), pcm(ms))]).unwrap();
+        let target = Target { dialect, ..in_memory(handler) };
+        let (mut all, _) = play(Plan { ping_every: None, ..once() }, Arc::new(prepared), target).await;
         assert_eq!(all.len(), 1);
         all.remove(0)
     }
@@ -61,14 +62,14 @@ mod tests {
         let lines = std::fs::read_to_string(path).unwrap();
         let case: Value =
             lines.lines().map(|l| serde_json::from_str(l).unwrap()).find(|c: &Value| c["id"] == id).unwrap();
-        let script =
+        let call_plan =
             case["server"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()).collect();
-        (script, case["want"].clone())
+        (call_plan, case["want"].clone())
     }
 
     /// Plays a script: `sleep MS`, `close CODE WORDS`, `binary:DATA`, anything else as a text message.
-    async fn act(ws: &mut Ws, script: &[String]) {
-        for line in script {
+    async fn act(ws: &mut Ws, call_plan: &[String]) {
+        for line in call_plan {
             if let Some(ms) = line.strip_prefix("sleep ") {
                 sleep(Duration::from_millis(ms.parse().unwrap())).await;
             } else if let Some(rest) = line.strip_prefix("close ") {
@@ -83,10 +84,10 @@ mod tests {
     }
 
     /// A server that says hello if it must, hears the whole call (or none of it) and then acts.
-    fn scripted(script: Vec<String>, ready: bool, listens: bool) -> Handler {
-        let script = Arc::new(script);
+    fn scripted(call_plan: Vec<String>, ready: bool, listens: bool) -> Handler {
+        let call_plan = Arc::new(call_plan);
         ws(move |_, mut ws| {
-            let script = Arc::clone(&script);
+            let call_plan = Arc::clone(&call_plan);
             async move {
                 if ready {
                     say(&mut ws, json!({ "uid": "x", "message": "SERVER_READY", "backend": "x" })).await;
@@ -99,7 +100,7 @@ mod tests {
                     })
                     .await;
                 }
-                act(&mut ws, &script).await;
+                act(&mut ws, &call_plan).await;
             }
         })
     }
@@ -109,20 +110,20 @@ mod tests {
         for (id, outcome) in
             [("s01-tail-never-final", Outcome::TailLost), ("s03-resent-and-revised", Outcome::Ok)]
         {
-            let (script, want) = case(id);
-            let played = call("whisper-live", Value::Null, 3_000, scripted(script, true, true)).await;
+            let (call_plan, want) = case(id);
+            let played = call("whisper-live", Value::Null, 3_000, scripted(call_plan, true, true)).await;
             assert_eq!(played.trace.outcome.outcome, outcome, "{id}");
             assert_eq!(played.texts.finals, want["finals"].as_str().unwrap(), "{id}");
             assert_eq!(played.texts.finals_and_tail, want["with_tail"].as_str().unwrap(), "{id}");
         }
 
-        let (script, _) = case("s05-refused-wait");
-        let full = call("whisper-live", Value::Null, 3_000, scripted(script, false, false)).await.trace;
+        let (call_plan, _) = case("s05-refused-wait");
+        let full = call("whisper-live", Value::Null, 3_000, scripted(call_plan, false, false)).await.trace;
         assert_eq!(full.outcome, said(Outcome::RefusedBusy, None, "WAIT: 9.97 minutes"));
         assert!(full.c1_ns.is_none() && full.wake_late_us.is_empty(), "no audio was sent");
 
-        let (script, want) = case("s07-final-after-our-close-wait");
-        let late = call("vosk", Value::Null, 3_000, scripted(script, false, true)).await;
+        let (call_plan, want) = case("s07-final-after-our-close-wait");
+        let late = call("vosk", Value::Null, 3_000, scripted(call_plan, false, true)).await;
         assert_eq!(
             (late.trace.outcome.outcome, late.trace.final_kind),
             (Outcome::Ok, Some(FinalKind::Close))
@@ -131,15 +132,15 @@ mod tests {
         let final_ms = late.trace.final_ns.unwrap() / 1_000_000 - 3_000;
         assert_eq!(Some(final_ms), want["final_latency_ms"].as_u64());
 
-        let (script, want) = case("s09-binary-json");
-        let binary = call("vosk", Value::Null, 3_000, scripted(script, false, true)).await;
+        let (call_plan, want) = case("s09-binary-json");
+        let binary = call("vosk", Value::Null, 3_000, scripted(call_plan, false, true)).await;
         assert_eq!(
             (binary.trace.outcome.outcome, Some(binary.texts.finals.as_str())),
             (Outcome::Ok, want["finals"].as_str())
         );
 
-        let (script, _) = case("s10-close-1011-midcall");
-        let crash = call("vosk", Value::Null, 3_000, scripted(script, false, false)).await;
+        let (call_plan, _) = case("s10-close-1011-midcall");
+        let crash = call("vosk", Value::Null, 3_000, scripted(call_plan, false, false)).await;
         assert_eq!(crash.trace.outcome, said(Outcome::ClosedEarly, 1011, "internal error"));
         assert_eq!(crash.texts.finals_and_tail, "hel");
     }
@@ -423,8 +424,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn uploads_can_be_made_unique_and_are_cut_like_any_call() {
         let dialect = registry::dialect("openai-transcriptions", Value::Null).unwrap();
-        let deck =
-            Arc::new(Deck::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(0, 2_000), pcm(2_000))]).unwrap());
+        let prepared = Arc::new(
+            PreparedCalls::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(0, 2_000), pcm(2_000))]).unwrap(),
+        );
         let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
         let uploads = Arc::clone(&seen);
         let server = bare(move |_, mut io| {
@@ -448,9 +450,9 @@ mod tests {
                     .await;
             }
         });
-        let site = Site { dialect, ..in_memory(server) };
+        let target = Target { dialect, ..in_memory(server) };
         let plan = Plan { unique_per_session: true, loops: 2, ..once() };
-        let (all, _) = play(plan, Arc::clone(&deck), site.clone()).await;
+        let (all, _) = play(plan, Arc::clone(&prepared), target.clone()).await;
         assert!(all.len() >= 2 && all[..2].iter().all(|p| p.trace.outcome.outcome == Outcome::Ok), "{all:?}");
         let seen = seen.lock().unwrap();
         let changed = |upload: &Bytes| (0..64_000).filter(|&i| upload[i] != pcm(2_000)[i]).count();

@@ -97,7 +97,7 @@ async fn binary_json_is_text_and_a_second_connection_is_a_new_call() {
         let _ = ws.send(Message::binary(format!(r#"{{"text":"ok {n}"}}"#))).await;
         linger(&mut ws).await;
     });
-    let (all, _) = play(once(), deck(&[300, 300]), in_memory(handler)).await;
+    let (all, _) = play(once(), prepared(&[300, 300]), in_memory(handler)).await;
     let words: Vec<_> = all.iter().map(|p| p.texts.finals.as_str()).collect();
     assert_eq!(words, ["ok 0", "ok 1"]);
 }
@@ -110,7 +110,7 @@ async fn a_server_that_ignores_our_close_holds_the_stream_only_briefly() {
         sleep(100 * SECOND).await; // reads nothing more
         drop(ws);
     });
-    let (all, _) = play(once(), deck(&[1_000, 1_000]), in_memory(handler)).await;
+    let (all, _) = play(once(), prepared(&[1_000, 1_000]), in_memory(handler)).await;
     assert_eq!(all[0].trace.done_ns, 1_000_000_000, "the call was over with its final");
     assert_eq!(all[1].trace.c0_ns, 1_250_000_000);
 }

@@ -6,7 +6,7 @@ mod tests {
 
     use futures_util::SinkExt;
     use serde_json::{Value, json};
-    use tapedeck_load::{Deck, Plan, Site};
+    use tapedeck_load::{Plan, PreparedCalls, Target};
     use tapedeck_protocol::registry;
     use tapedeck_record::{Outcome, OutcomeDetail, Trace};
     use tokio::{
@@ -85,9 +85,10 @@ mod tests {
     /// What becomes of a call of 3 s.
     async fn call(dialect: &str, handler: Handler) -> Trace {
         let dialect = registry::dialect(dialect, Value::Null).unwrap();
-        let deck = Deck::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(0, 3_000), pcm(3_000))]).unwrap();
-        let site = Site { dialect, ..in_memory(handler) };
-        let (mut all, _) = play(Plan { ping_every: None, ..once() }, Arc::new(deck), site).await;
+        let prepared =
+            PreparedCalls::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(0, 3_000), pcm(3_000))]).unwrap();
+        let target = Target { dialect, ..in_memory(handler) };
+        let (mut all, _) = play(Plan { ping_every: None, ..once() }, Arc::new(prepared), target).await;
         assert_eq!(all.len(), 1);
         all.remove(0).trace
     }

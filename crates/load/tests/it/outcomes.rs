@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
-use tapedeck_load::{Plan, Site, Timeouts};
+use tapedeck_load::{Plan, Target, Timeouts};
 use tapedeck_protocol::registry;
 use tapedeck_record::{Outcome, OutcomeDetail};
 use tapedeck_transport::{BoxFuture, ConnectError, ConnectErrorKind, Connector, Endpoint, Io};
@@ -32,8 +32,8 @@ impl Connector for Failing {
     }
 }
 
-async fn outcome(site: Site, plan: Plan) -> (OutcomeDetail, u64) {
-    let (all, summary) = play(plan, deck(&[2_000]), site).await;
+async fn outcome(target: Target, plan: Plan) -> (OutcomeDetail, u64) {
+    let (all, summary) = play(plan, prepared(&[2_000]), target).await;
     assert_eq!(all.len(), 1);
     assert!(summary.is_complete());
     (all[0].trace.outcome.clone(), all[0].trace.done_ns / 1_000_000)
@@ -59,11 +59,11 @@ async fn connections_that_never_come_to_be() {
         (K::Tls, Outcome::Tls),
     ];
     for (kind, want) in cases {
-        let site = site(Arc::new(Failing(Some(kind))), "ws://nowhere/asr".parse().unwrap());
-        assert_eq!(outcome(site, once()).await.0, said(want, None, "no luck"));
+        let target = target(Arc::new(Failing(Some(kind))), "ws://nowhere/asr".parse().unwrap());
+        assert_eq!(outcome(target, once()).await.0, said(want, None, "no luck"));
     }
-    let site = site(Arc::new(Failing(None)), "ws://nowhere/asr".parse().unwrap());
-    assert_eq!(outcome(site, once()).await, (OutcomeDetail::plain(Outcome::ConnectTimeout), 10_000));
+    let target = target(Arc::new(Failing(None)), "ws://nowhere/asr".parse().unwrap());
+    assert_eq!(outcome(target, once()).await, (OutcomeDetail::plain(Outcome::ConnectTimeout), 10_000));
 }
 
 /// Reads the request and answers with these bytes.
@@ -106,9 +106,9 @@ async fn the_bearer_token_is_sent() {
         assert!(head.starts_with("get /asr?lang=en http/1.1\r\nhost: memory:9000\r\n"), "{head}");
         let _ = io.write_all(b"HTTP/1.1 418 I'm a teapot\r\n\r\nseen").await;
     });
-    let mut site = site(pipes(handler), "ws://memory:9000/asr?lang=en".parse().unwrap());
-    site.bearer = Some(tapedeck_transport::Secret::new("tok-123"));
-    assert_eq!(outcome(site, once()).await.0, said(Outcome::Handshake, 418, "seen"));
+    let mut target = target(pipes(handler), "ws://memory:9000/asr?lang=en".parse().unwrap());
+    target.bearer = Some(tapedeck_transport::Secret::new("tok-123"));
+    assert_eq!(outcome(target, once()).await.0, said(Outcome::Handshake, 418, "seen"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,14 +190,15 @@ async fn a_mute_server_is_told_from_a_silent_call_and_from_a_dead_one() {
     let dialect = registry::dialect("pcm-json", serde_json::Value::Null).unwrap();
     let mut quiet = meta(0, 30_000);
     quiet.speech = Default::default();
-    let deck =
-        tapedeck_load::Deck::new(&*dialect, 100 * MS, Default::default(), [(quiet, pcm(30_000))]).unwrap();
+    let prepared =
+        tapedeck_load::PreparedCalls::new(&*dialect, 100 * MS, Default::default(), [(quiet, pcm(30_000))])
+            .unwrap();
     let ends = ws(|_, mut ws| async move {
         hear_all(&mut ws).await;
         say(&mut ws, json!({ "type": "final", "text": "" })).await;
         linger(&mut ws).await;
     });
-    let (all, _) = play(plan(), Arc::new(deck), in_memory(ends)).await;
+    let (all, _) = play(plan(), Arc::new(prepared), in_memory(ends)).await;
     assert_eq!(all[0].trace.outcome.outcome, Outcome::EmptyFinal);
     assert_eq!(all[0].trace.done_ns, 30_000_000_000);
 
@@ -317,7 +318,7 @@ async fn giant_messages_are_read_up_to_the_limit() {
 async fn the_ready_handshake_is_waited_for() {
     let dialect =
         registry::dialect("pcm-json", json!({ "ready": ["hello"], "start_message": "{\"v\":1}" })).unwrap();
-    let site = |handler| Site { dialect: dialect.clone(), ..in_memory(handler) };
+    let target = |handler| Target { dialect: dialect.clone(), ..in_memory(handler) };
     let polite = ws(|_, mut ws| async move {
         assert_eq!(ws.next().await.unwrap().unwrap().into_text().unwrap().as_str(), "{\"v\":1}");
         sleep(800 * MS).await;
@@ -326,17 +327,20 @@ async fn the_ready_handshake_is_waited_for() {
         say(&mut ws, json!({ "type": "final", "text": "hi" })).await;
         linger(&mut ws).await;
     });
-    let (all, _) = play(once(), deck(&[1_000]), site(polite)).await;
+    let (all, _) = play(once(), prepared(&[1_000]), target(polite)).await;
     assert_eq!(all[0].trace.c1_ns, Some(800_000_000));
     assert_eq!((all[0].trace.outcome.outcome, all[0].trace.final_ns), (Outcome::Ok, Some(1_800_000_000)));
 
     let silent = ws(|_, mut ws| async move { linger(&mut ws).await });
-    assert_eq!(outcome(site(silent), once()).await, (OutcomeDetail::plain(Outcome::ConnectTimeout), 10_000));
+    assert_eq!(
+        outcome(target(silent), once()).await,
+        (OutcomeDetail::plain(Outcome::ConnectTimeout), 10_000)
+    );
     let full = ws(|_, mut ws| async move {
         say(&mut ws, json!({ "type": "busy", "message": "wait 9 minutes" })).await;
         let _ = ws.close(None).await;
     });
-    assert_eq!(outcome(site(full), once()).await.0, said(Outcome::RefusedBusy, None, "wait 9 minutes"));
+    assert_eq!(outcome(target(full), once()).await.0, said(Outcome::RefusedBusy, None, "wait 9 minutes"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tapedeck_load::{Plan, Played, Site};
+use tapedeck_load::{CallResult, Plan, Target};
 use tapedeck_record::{Outcome, Trace};
 use tapedeck_transport::{NetConnector, NetOptions, TlsOptions};
 use tokio_rustls::TlsAcceptor;
@@ -19,9 +19,9 @@ fn plan() -> Plan {
 const CALLS_MS: [u32; 3] = [700, 1_050, 500];
 
 /// One shared body: what has to be so on every carrier. Real time needs no more than about 5 s of it.
-fn same(paused: &[Played], real: &[Played]) {
+fn same(paused: &[CallResult], real: &[CallResult]) {
     let counted =
-        |all: &[Played]| -> Vec<Played> { all.iter().filter(|p| p.trace.counted).cloned().collect() };
+        |all: &[CallResult]| -> Vec<CallResult> { all.iter().filter(|p| p.trace.counted).cloned().collect() };
     let (paused, real) = (counted(paused), counted(real));
     assert_eq!((paused.len(), real.len()), (12, 12));
     for (a, b) in paused.iter().zip(&real) {
@@ -50,10 +50,10 @@ fn same(paused: &[Played], real: &[Played]) {
     }
 }
 
-fn paused() -> Vec<Played> {
+fn paused() -> Vec<CallResult> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    runtime.block_on(async { play(plan(), deck(&CALLS_MS), in_memory(named_once())).await.0 })
+    runtime.block_on(async { play(plan(), prepared(&CALLS_MS), in_memory(named_once())).await.0 })
 }
 
 /// The recogniser without instance names, which depend on who connects first.
@@ -68,7 +68,7 @@ fn tcp_gives_the_same_records() {
     let real = runtime.block_on(async {
         let endpoint = tcp(named_once()).await;
         let connector = Arc::new(NetConnector::new(NetOptions::default()).unwrap());
-        play(plan(), deck(&CALLS_MS), site(connector, endpoint)).await.0
+        play(plan(), prepared(&CALLS_MS), target(connector, endpoint)).await.0
     });
     same(&paused(), &real);
 }
@@ -109,14 +109,14 @@ fn tls_gives_the_same_records() {
         // Nobody vouches for the server yet: a failure of its own kind.
         let stranger = Arc::new(NetConnector::new(NetOptions::default()).unwrap());
         let one = Plan { streams: 1, loops: 1, ..once() };
-        let (refused, _) = play(one, deck(&[300]), site(stranger, endpoint.clone())).await;
+        let (refused, _) = play(one, prepared(&[300]), target(stranger, endpoint.clone())).await;
         assert_eq!(refused[0].trace.outcome.outcome, Outcome::Tls);
         assert!(refused[0].trace.outcome.words.is_some());
 
         let tls = TlsOptions { extra_ca_file: Some(ca), ..TlsOptions::default() };
         let connector = Arc::new(NetConnector::new(NetOptions { tls, ..NetOptions::default() }).unwrap());
-        let site: Site = site(connector, endpoint);
-        play(plan(), deck(&CALLS_MS), site).await.0
+        let target: Target = target(connector, endpoint);
+        play(plan(), prepared(&CALLS_MS), target).await.0
     });
     same(&paused(), &real);
 }
@@ -128,7 +128,7 @@ async fn nobody_listening_is_refused() {
     drop(listener);
     let connector = Arc::new(NetConnector::new(NetOptions::default()).unwrap());
     let plan = Plan { back_off: 10 * MS, ..once() };
-    let (all, summary) = play(plan, deck(&[300, 300]), site(connector, endpoint)).await;
+    let (all, summary) = play(plan, prepared(&[300, 300]), target(connector, endpoint)).await;
     assert_eq!(all.len(), 2);
     assert!(summary.is_complete());
     assert!(all.iter().all(|p| p.trace.outcome.outcome == Outcome::ConnectRefused));
@@ -144,7 +144,7 @@ async fn a_reset_in_mid_call_is_an_early_close() {
     .await;
     let connector = Arc::new(NetConnector::new(NetOptions::default()).unwrap());
     // A minute of audio, of which the server lets a quarter of a second pass.
-    let (all, _) = play(once(), deck(&[60_000]), site(connector, endpoint)).await;
+    let (all, _) = play(once(), prepared(&[60_000]), target(connector, endpoint)).await;
     let t = &all[0].trace;
     assert_eq!((t.outcome.outcome, t.outcome.code), (Outcome::ClosedEarly, None));
     assert!(t.outcome.words.is_some());

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use tapedeck_load::{Cast, Control, Deck, Plan, Played, Site, Summary, run};
+use tapedeck_load::{Assignment, CallResult, Control, Plan, PreparedCalls, Summary, Target, run};
 use tapedeck_protocol::registry;
 use tapedeck_record::{CallMeta, SpeechMap};
 use tapedeck_transport::{BoxFuture, ConnectError, Connector, Endpoint, Io};
@@ -37,29 +37,29 @@ pub(crate) type Served = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) type Handler = Arc<dyn Fn(usize, BoxWire) -> Served + Send + Sync>;
 
 /// A server that speaks WebSocket and follows a script from there.
-pub(crate) fn ws<F, R>(script: F) -> Handler
+pub(crate) fn ws<F, R>(call_plan: F) -> Handler
 where
     F: Fn(usize, Ws) -> R + Send + Sync + 'static,
     R: Future<Output = ()> + Send + 'static,
 {
-    let script = Arc::new(script);
+    let call_plan = Arc::new(call_plan);
     Arc::new(move |n, io| {
-        let script = Arc::clone(&script);
+        let call_plan = Arc::clone(&call_plan);
         Box::pin(async move {
             if let Ok(ws) = accept_async_with_config(io, None).await {
-                script(n, ws).await;
+                call_plan(n, ws).await;
             }
         })
     })
 }
 
 /// A server that gets the bare connection.
-pub(crate) fn bare<F, R>(script: F) -> Handler
+pub(crate) fn bare<F, R>(call_plan: F) -> Handler
 where
     F: Fn(usize, BoxWire) -> R + Send + Sync + 'static,
     R: Future<Output = ()> + Send + 'static,
 {
-    Arc::new(move |n, io| Box::pin(script(n, io)))
+    Arc::new(move |n, io| Box::pin(call_plan(n, io)))
 }
 
 pub(crate) async fn say(ws: &mut Ws, json: serde_json::Value) {
@@ -154,8 +154,8 @@ pub(crate) async fn tcp(handler: Handler) -> Endpoint {
     endpoint
 }
 
-pub(crate) fn site(connector: Arc<dyn Connector>, endpoint: Endpoint) -> Site {
-    Site {
+pub(crate) fn target(connector: Arc<dyn Connector>, endpoint: Endpoint) -> Target {
+    Target {
         connector,
         endpoint,
         dialect: registry::dialect("pcm-json", serde_json::Value::Null).unwrap(),
@@ -163,15 +163,15 @@ pub(crate) fn site(connector: Arc<dyn Connector>, endpoint: Endpoint) -> Site {
     }
 }
 
-pub(crate) fn in_memory(handler: Handler) -> Site {
-    site(pipes(handler), "ws://memory/asr".parse().unwrap())
+pub(crate) fn in_memory(handler: Handler) -> Target {
+    target(pipes(handler), "ws://memory/asr".parse().unwrap())
 }
 
 /// Calls of these lengths, somebody speaking from 200 ms on; chunks of 100 ms.
-pub(crate) fn deck(lengths_ms: &[u32]) -> Arc<Deck> {
+pub(crate) fn prepared(lengths_ms: &[u32]) -> Arc<PreparedCalls> {
     let dialect = registry::dialect("pcm-json", serde_json::Value::Null).unwrap();
     let calls = lengths_ms.iter().enumerate().map(|(i, &ms)| (meta(i, ms), pcm(ms)));
-    Arc::new(Deck::new(&*dialect, 100 * MS, Duration::ZERO, calls).unwrap())
+    Arc::new(PreparedCalls::new(&*dialect, 100 * MS, Duration::ZERO, calls).unwrap())
 }
 
 pub(crate) fn meta(i: usize, ms: u32) -> CallMeta {
@@ -196,18 +196,22 @@ pub(crate) fn once() -> Plan {
 }
 
 /// Plays to the end, and returns calls in order of stream and turn.
-pub(crate) async fn play(plan: Plan, deck: impl Into<Cast>, site: Site) -> (Vec<Played>, Summary) {
-    play_with(plan, deck, site, Control::new()).await
+pub(crate) async fn play(
+    plan: Plan,
+    prepared: impl Into<Assignment>,
+    target: Target,
+) -> (Vec<CallResult>, Summary) {
+    play_with(plan, prepared, target, Control::new()).await
 }
 
 pub(crate) async fn play_with(
     plan: Plan,
-    deck: impl Into<Cast>,
-    site: Site,
+    prepared: impl Into<Assignment>,
+    target: Target,
     control: Control,
-) -> (Vec<Played>, Summary) {
+) -> (Vec<CallResult>, Summary) {
     let (out, mut calls) = mpsc::unbounded_channel();
-    let summary = run(plan, deck, site, Instant::now(), control, out).await;
+    let summary = run(plan, prepared, target, Instant::now(), control, out).await;
     let mut all = Vec::new();
     while let Some(played) = calls.recv().await {
         all.push(played);
@@ -217,8 +221,8 @@ pub(crate) async fn play_with(
 }
 
 /// Plays one call and returns it.
-pub(crate) async fn one_call(plan: Plan, ms: u32, handler: Handler) -> Played {
-    let (mut all, _) = play(plan, deck(&[ms]), in_memory(handler)).await;
+pub(crate) async fn one_call(plan: Plan, ms: u32, handler: Handler) -> CallResult {
+    let (mut all, _) = play(plan, prepared(&[ms]), in_memory(handler)).await;
     assert_eq!(all.len(), 1);
     all.remove(0)
 }

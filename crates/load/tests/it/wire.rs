@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use tapedeck_load::{Deck, DeckError, Plan};
+use tapedeck_load::{Plan, PrepareError, PreparedCalls};
 use tapedeck_protocol::registry;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -40,7 +40,7 @@ fn recorder() -> (Handler, Arc<Mutex<Vec<Vec<Bytes>>>>) {
 #[tokio::test(start_paused = true)]
 async fn the_audio_arrives_as_it_is_on_the_tape() {
     let (handler, heard) = recorder();
-    play(once(), deck(&[1_050, 300]), in_memory(handler)).await;
+    play(once(), prepared(&[1_050, 300]), in_memory(handler)).await;
     let heard = heard.lock().unwrap();
     assert_eq!(heard[0].iter().map(Bytes::len).collect::<Vec<_>>(), [vec![3_200; 10], vec![1_600]].concat());
     assert_eq!(heard[0].concat(), pcm(1_050));
@@ -51,9 +51,9 @@ async fn the_audio_arrives_as_it_is_on_the_tape() {
 async fn tail_silence_is_part_of_the_call() {
     let (handler, heard) = recorder();
     let dialect = registry::dialect("pcm-json", serde_json::Value::Null).unwrap();
-    let deck = Deck::new(&*dialect, 100 * MS, 250 * MS, [(meta(0, 500), pcm(500))]).unwrap();
-    assert_eq!(deck.audio(), 750 * MS);
-    let (all, _) = play(once(), Arc::new(deck), in_memory(handler)).await;
+    let prepared = PreparedCalls::new(&*dialect, 100 * MS, 250 * MS, [(meta(0, 500), pcm(500))]).unwrap();
+    assert_eq!(prepared.audio(), 750 * MS);
+    let (all, _) = play(once(), Arc::new(prepared), in_memory(handler)).await;
     assert_eq!((all[0].trace.audio_ns, all[0].trace.tail_silence_ns), (750_000_000, 250_000_000));
     assert_eq!(all[0].trace.end_ns, Some(750_000_000));
     let audio = heard.lock().unwrap()[0].concat();
@@ -65,7 +65,7 @@ async fn tail_silence_is_part_of_the_call() {
 async fn unique_sessions_differ_by_one_small_step_in_the_first_chunk() {
     let (handler, heard) = recorder();
     let plan = Plan { streams: 3, ramp: 50 * MS, loops: 4, unique_per_session: true, ..once() };
-    play(plan, deck(&[300]), in_memory(handler)).await;
+    play(plan, prepared(&[300]), in_memory(handler)).await;
     let heard = heard.lock().unwrap();
     assert!(heard.len() >= 12);
     let original = pcm(300);
@@ -90,12 +90,13 @@ async fn unique_sessions_differ_by_one_small_step_in_the_first_chunk() {
 #[test]
 fn decks_that_cannot_be_played_say_why() {
     let dialect = registry::dialect("pcm-json", serde_json::Value::Null).unwrap();
-    let make = |chunk, calls: Vec<_>| Deck::new(&*dialect, chunk, Duration::ZERO, calls).map(|_| ());
-    assert_eq!(make(100 * MS, vec![]), Err(DeckError::Empty));
-    let empty = Deck::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(3, 0), Bytes::from_static(b"x"))]);
-    assert_eq!(empty.unwrap_err(), DeckError::NoAudio { id: "call3".into() });
+    let make = |chunk, calls: Vec<_>| PreparedCalls::new(&*dialect, chunk, Duration::ZERO, calls).map(|_| ());
+    assert_eq!(make(100 * MS, vec![]), Err(PrepareError::Empty));
+    let empty =
+        PreparedCalls::new(&*dialect, 100 * MS, Duration::ZERO, [(meta(3, 0), Bytes::from_static(b"x"))]);
+    assert_eq!(empty.unwrap_err(), PrepareError::NoAudio { id: "call3".into() });
     for odd in [Duration::ZERO, Duration::from_nanos(31_250), Duration::from_micros(100)] {
-        assert_eq!(make(odd, vec![(meta(0, 100), pcm(100))]), Err(DeckError::Chunk(odd)));
+        assert_eq!(make(odd, vec![(meta(0, 100), pcm(100))]), Err(PrepareError::Chunk(odd)));
     }
     assert_eq!(make(160 * MS, vec![(meta(0, 100), pcm(100))]), Ok(()));
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use tapedeck_answers::LadderAnswer;
-use tapedeck_cases::{Quiet, tc03};
+use tapedeck_cases::{Quiet, ladder};
 use tapedeck_config::{Config, LadderConfig, LoadConfig};
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
@@ -44,7 +44,7 @@ pub(crate) fn climb(config: Config, out: &Path) -> LadderAnswer {
             ..RunInfo::default()
         };
         let mut dir = RunDir::create(out, &info, &world.config.to_toml().unwrap()).unwrap();
-        tc03::run(&world, &mut dir, &Quiet).await.unwrap()
+        ladder::run(&world, &mut dir, &Quiet).await.unwrap()
     })
     .unwrap()
 }

@@ -1,7 +1,7 @@
 //! Faults that cases are played against, call by call, with the faulty engine and with a healthy one.
 
 use tapedeck_answers::{Decision, Fault, NStar, Soak};
-use tapedeck_cases::{CaseError, Quiet, Role, World, tc03, tc04, tc05, tc06, tc08};
+use tapedeck_cases::{CaseError, Quiet, Role, World, fault, ladder, quality, repeatability, soak};
 use tapedeck_config::Config;
 use tapedeck_engine_model::{Degradation, Faults, Outage, Params, SlowBatch, StepCost};
 use tapedeck_record::{ExitCode, Outcome};
@@ -42,7 +42,7 @@ fn tier(seed: u64, engine: Params) -> Result<tapedeck_slo::TierReport, CaseError
 fn of(mut config: Config) -> Result<tapedeck_slo::TierReport, CaseError> {
     config.ladder.refine = false;
     config.load.loops = 3;
-    let mut answer = play(config, &[], async |w, d| tc03::run(w, d, &Quiet).await)?;
+    let mut answer = play(config, &[], async |w, d| ladder::run(w, d, &Quiet).await)?;
     Ok(answer.tiers.remove(0))
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn age(seed: u64, faulty: bool) -> bool {
     config.tape.pool = fixtures().join("pool-a");
     config.load.warm_up_s = 60.0;
     config.ladder.refine = false;
-    let played = play(config, &[], async |w, d| tc03::run(w, d, &Quiet).await);
+    let played = play(config, &[], async |w, d| ladder::run(w, d, &Quiet).await);
     played.map_or(true, |a| a.tiers[0].verdict != Verdict::Pass)
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn words(seed: u64, faulty: bool) -> bool {
     (config.quality.baseline_loops, config.quality.loops) = (12, 3);
     config.quality.shares = vec![1.0];
     let answer = play(config, &[Role::Labelled], async |w, d| {
-        tc04::run(w, d, &Quiet, Some(NStar::new(24, "the test"))).await
+        quality::run(w, d, &Quiet, Some(NStar::new(24, "the test"))).await
     });
     answer.map_or(true, |a| a.decision == Decision::No)
 }
@@ -132,7 +132,7 @@ pub(crate) fn dip(seed: u64, faulty: bool) -> bool {
         Params { step, ..demo(faulty, Faults { slow_batch, ..Faults::default() }) },
     );
     config.ladder.refine = false;
-    let played = play(config, &[], async |w, d| tc03::run(w, d, &Quiet).await);
+    let played = play(config, &[], async |w, d| ladder::run(w, d, &Quiet).await);
     played.map_or(true, |a| !a.capacity.non_monotonic.is_empty())
 }
 
@@ -141,8 +141,8 @@ pub(crate) fn drift(seed: u64, faulty: bool) -> bool {
         with(tenth(seed, &[12]), demo(faulty, Faults { slowdown_per_hour: 10.0, ..Faults::default() }));
     config.ladder.refine = false;
     let answer = play(config, &[], async |w, d| {
-        tc03::run(w, d, &Quiet).await?;
-        tc08::run(w, d, &Quiet, Some(12)).await
+        ladder::run(w, d, &Quiet).await?;
+        repeatability::run(w, d, &Quiet, Some(12)).await
     });
     answer.map_or(true, |a| a.decision == Decision::No)
 }
@@ -153,7 +153,7 @@ fn soak(seed: u64, engine: Params) -> Soak {
     // Fewer pages to read; the memory under them wobbles by the second all the same.
     config.load.sample_s = 5.0;
     let answer =
-        play(config, &[], async |w, d| tc05::run(w, d, Some(NStar::new(4, "the test")), None, &Quiet).await);
+        play(config, &[], async |w, d| soak::run(w, d, Some(NStar::new(4, "the test")), None, &Quiet).await);
     answer.unwrap().soak.unwrap()
 }
 
@@ -174,7 +174,7 @@ fn injured(seed: u64, n_star: u32, blind_s: f64) -> bool {
     (config.fault.steady_s, config.fault.down_s, config.fault.after_s) = (20.0, 80.0, 60.0);
     config.rehearsal.insert("balancer_blind_s".into(), blind_s.into());
     let answer = play(config, &[], async |w, d| {
-        tc06::run(w, d, Some(NStar::new(n_star, "the test")), Fault::Kill, &Quiet).await
+        fault::run(w, d, Some(NStar::new(n_star, "the test")), Fault::Kill, &Quiet).await
     });
     answer.map_or(true, |a| a.exit_code() == ExitCode::No)
 }

@@ -1,7 +1,7 @@
 //! Faults in series that no audio has to be played for: hundreds of runs each, on seeds that nothing was tuned on.
 
 use tapedeck_answers::RiseFinding;
-use tapedeck_cases::tc04::Heard;
+use tapedeck_cases::quality::Heard;
 use tapedeck_engine_model::{Params, Vram, VramSeries};
 use tapedeck_record::WordCounts;
 use tapedeck_slo::{LeakRules, LeakVerdict, leak};

@@ -10,7 +10,7 @@ use crate::point::Point;
 use crate::progress::Observer;
 use crate::steps::Steps;
 use crate::world::World;
-use crate::{earlier, environment};
+use crate::{environment, prior_results};
 
 /// Plays the middle tier of the ladder in `dir` again, exactly as the ladder did; `streams` asks for another tier.
 ///
@@ -52,7 +52,7 @@ pub async fn run(
         run: dir.path().to_path_buf(),
     };
     if !interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }

@@ -18,14 +18,14 @@ use tapedeck_slo::{Limits, TtftBasis};
 use tapedeck_stats::percentile;
 use tapedeck_wer::Counts;
 
-use crate::content::Content;
 use crate::error::CaseError;
+use crate::loaded_tape::Role;
 use crate::point::Point;
 use crate::progress::Observer;
-use crate::reel::Role;
 use crate::steps::Steps;
+use crate::workload::Workload;
 use crate::world::World;
-use crate::{earlier, environment};
+use crate::{environment, prior_results};
 
 /// Plays the single stream.
 ///
@@ -42,7 +42,7 @@ pub async fn run(
     let picked = of_different_length(&metas, usize::try_from(single.calls).unwrap_or(usize::MAX));
     let passes = picked.len();
     let point = Point {
-        content: Content::Calls(Role::A, picked),
+        workload: Workload::Calls(Role::A, picked),
         at_once: true,
         labels: vec!["single stream".into()],
         ..Point::new(StepId::new(Case::SingleStream, 1), single.passes)
@@ -54,7 +54,7 @@ pub async fn run(
     let answer =
         SingleStreamAnswer { interrupted, run: dir.path().to_path_buf(), ..answer(world, &calls, passes) };
     if !interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -76,7 +76,7 @@ fn of_different_length(calls: &[&CallMeta], wanted: usize) -> Vec<usize> {
 
 fn answer(world: &World, calls: &[CallRecord], calls_a_pass: usize) -> SingleStreamAnswer {
     let limits = &world.config.slo;
-    let rules = Rules::new(world.site.dialect.evidence(), world.config.server.window_ms);
+    let rules = Rules::new(world.target.dialect.evidence(), world.config.server.window_ms);
     let cold = |c: &CallRecord| usize::try_from(c.seq).is_ok_and(|seq| seq < calls_a_pass);
     let id = |c: &CallRecord| {
         let call = usize::try_from(c.call).ok().and_then(|i| world.tape.calls.get(i));

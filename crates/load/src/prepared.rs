@@ -15,8 +15,8 @@ const SAMPLE_BYTES: usize = 2;
 
 /// The calls of a tape in play order, framed once and shared by all streams.
 #[derive(Debug, Clone)]
-pub struct Deck {
-    calls: Vec<DeckCall>,
+pub struct PreparedCalls {
+    calls: Vec<PreparedCall>,
     chunk: Duration,
     chunk_bytes: usize,
     tail_silence: Duration,
@@ -24,7 +24,7 @@ pub struct Deck {
 
 /// One call, ready to be sent.
 #[derive(Debug, Clone)]
-pub struct DeckCall {
+pub struct PreparedCall {
     meta: CallMeta,
     audio: Duration,
     /// One message per chunk; cloning one copies no audio.
@@ -35,7 +35,7 @@ pub struct DeckCall {
 
 /// Why a tape cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum DeckError {
+pub enum PrepareError {
     /// No call at all.
     #[error("the tape holds no call; freeze one with at least one call in it")]
     Empty,
@@ -64,7 +64,7 @@ pub enum DeckError {
     },
 }
 
-impl Deck {
+impl PreparedCalls {
     /// Frames calls for a dialect: `chunk` of audio a message, `tail_silence` appended to each call. The
     /// audio is 16 kHz mono s16le; half a sample at its end is dropped.
     ///
@@ -75,36 +75,36 @@ impl Deck {
         chunk: Duration,
         tail_silence: Duration,
         calls: impl IntoIterator<Item = (CallMeta, Bytes)>,
-    ) -> Result<Self, DeckError> {
-        let chunk_bytes = whole_samples(chunk).filter(|&b| b > 0).ok_or(DeckError::Chunk(chunk))?;
-        let tail_bytes = whole_samples(tail_silence).ok_or(DeckError::Chunk(tail_silence))?;
+    ) -> Result<Self, PrepareError> {
+        let chunk_bytes = whole_samples(chunk).filter(|&b| b > 0).ok_or(PrepareError::Chunk(chunk))?;
+        let tail_bytes = whole_samples(tail_silence).ok_or(PrepareError::Chunk(tail_silence))?;
         let calls = calls
             .into_iter()
-            .map(|(meta, pcm)| DeckCall::new(dialect, chunk_bytes, tail_bytes, meta, pcm))
+            .map(|(meta, pcm)| PreparedCall::new(dialect, chunk_bytes, tail_bytes, meta, pcm))
             .collect::<Result<Vec<_>, _>>()?;
         if calls.is_empty() {
-            return Err(DeckError::Empty);
+            return Err(PrepareError::Empty);
         }
         Ok(Self { calls, chunk, chunk_bytes, tail_silence })
     }
 
     /// The calls, in play order.
     #[must_use]
-    pub fn calls(&self) -> &[DeckCall] {
+    pub fn calls(&self) -> &[PreparedCall] {
         &self.calls
     }
 
     /// The beginning of a call: as many whole chunks of it as `audio` holds, at least one; the whole call where
-    /// `audio` is not shorter. No audio is copied. Nothing where the deck has no such call.
+    /// `audio` is not shorter. No audio is copied. Nothing where the prepared calls has no such call.
     #[must_use]
-    pub fn cut(&self, call: usize, audio: Duration) -> Option<DeckCall> {
+    pub fn cut(&self, call: usize, audio: Duration) -> Option<PreparedCall> {
         let whole = self.calls.get(call)?;
         if audio >= whole.audio {
             return Some(whole.clone());
         }
         let chunks = usize::try_from(audio.as_nanos() / self.chunk.as_nanos().max(1)).ok()?.max(1);
         let audio = self.chunk.saturating_mul(u32::try_from(chunks).ok()?).min(whole.audio);
-        Some(DeckCall {
+        Some(PreparedCall {
             meta: shortened(&whole.meta, audio),
             audio,
             frames: whole.frames.get(..chunks)?.to_vec(),
@@ -142,17 +142,17 @@ impl Deck {
     }
 }
 
-impl DeckCall {
+impl PreparedCall {
     fn new(
         dialect: &dyn Dialect,
         chunk_bytes: usize,
         tail_bytes: usize,
         meta: CallMeta,
         pcm: Bytes,
-    ) -> Result<Self, DeckError> {
+    ) -> Result<Self, PrepareError> {
         let whole = pcm.len() / SAMPLE_BYTES * SAMPLE_BYTES;
         if whole == 0 {
-            return Err(DeckError::NoAudio { id: meta.id });
+            return Err(PrepareError::NoAudio { id: meta.id });
         }
         let mut pcm = pcm.slice(..whole);
         if tail_bytes > 0 {
@@ -164,7 +164,12 @@ impl DeckCall {
         let frames: Vec<Message> = dialect.prepare(&pcm, chunk_bytes).into_iter().map(message).collect();
         let want = pcm.len().div_ceil(chunk_bytes);
         if frames.len() != want {
-            return Err(DeckError::Frames { dialect: dialect.name(), id: meta.id, got: frames.len(), want });
+            return Err(PrepareError::Frames {
+                dialect: dialect.name(),
+                id: meta.id,
+                got: frames.len(),
+                want,
+            });
         }
         let audio = duration_of(pcm.len());
         let first_chunk = pcm.slice(..chunk_bytes.min(pcm.len()));

@@ -9,14 +9,14 @@ use tapedeck_rundir::RunDir;
 use tapedeck_slo::{TierReport, Verdict};
 use tapedeck_wer::BootstrapSettings;
 
-use crate::content::Content;
 use crate::error::CaseError;
+use crate::loaded_tape::Role;
 use crate::point::Point;
 use crate::progress::Observer;
-use crate::reel::Role;
 use crate::steps::Steps;
+use crate::workload::Workload;
 use crate::world::World;
-use crate::{earlier, environment};
+use crate::{environment, prior_results};
 
 pub use rise::Heard;
 
@@ -31,8 +31,8 @@ pub async fn run(
     watch: &dyn Observer,
     n_star: Option<NStar>,
 ) -> Result<QualityAnswer, CaseError> {
-    let n_star = earlier::n_star(dir, n_star)?;
-    let labelled = world.reel(Role::Labelled)?;
+    let n_star = prior_results::n_star(dir, n_star)?;
+    let labelled = world.loaded_tape(Role::Labelled)?;
     if !labelled.tape.calls.iter().any(|c| c.reference.is_some()) {
         let why = "no call has a reference: put a transcripts.tsv with their words beside the recordings";
         return Err(ConfigError::value(key!(labelled.pool), why).into());
@@ -42,7 +42,7 @@ pub async fn run(
     let mut steps = Steps::new(world, dir, watch);
 
     let alone = Point {
-        content: Content::Tape(Role::Labelled),
+        workload: Workload::Tape(Role::Labelled),
         labels: vec!["baseline".into()],
         ..Point::new(StepId::new(Case::Quality, 1), config.quality.baseline_loops)
     };
@@ -56,7 +56,7 @@ pub async fn run(
         for streams in loads {
             let loops = Point::loops(&config.load, streams).max(config.quality.loops);
             let point = Point {
-                content: Content::Labelled,
+                workload: Workload::Labelled,
                 labels: vec!["labelled".into()],
                 points_planned: u32::try_from(config.quality.shares.len()).unwrap_or(u32::MAX),
                 ..Point::new(StepId::new(Case::Quality, streams), loops)
@@ -84,7 +84,7 @@ pub async fn run(
         run: dir.path().to_path_buf(),
     };
     if !interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -125,7 +125,7 @@ fn quality_point(world: &World, report: &TierReport, alone: &Labelled, loaded: &
     let cer_rise = Heard::rise(&alone.chars, &loaded.chars, how);
     let rises = || [&wer_rise, &cer_rise].into_iter().flatten();
     let worst = rises().map(|r| r.finding(limit)).max();
-    let labelled = (0..report.streams).filter(|&k| Content::Labelled.role(k) == Role::Labelled).count();
+    let labelled = (0..report.streams).filter(|&k| Workload::Labelled.role(k) == Role::Labelled).count();
     let tails = loaded.calls.iter().filter(|c| c.outcome.outcome == Outcome::TailLost).count();
     QualityPoint {
         streams: report.streams,

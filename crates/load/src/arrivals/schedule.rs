@@ -5,16 +5,16 @@ use std::time::Duration;
 use tapedeck_stats::rng::Draws;
 use thiserror::Error;
 
-use super::law::{LENGTHS, Law, LawError, exponential};
-use crate::deck::{Deck, DeckCall};
+use super::process::{ArrivalProcess, ArrivalProcessError, LENGTHS, exponential};
+use crate::prepared::{PreparedCall, PreparedCalls};
 
 /// Which calls arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lengths {
-    /// Whole calls of the deck, each arrival drawing one of them: the lengths that the deck has.
-    Deck,
-    /// The beginning of a call of the deck, exponentially long: what Erlang C assumes. Lengths are whole chunks,
-    /// at least one; the call that is cut is the deck's longest, and what would be longer is as long as that.
+    /// Whole calls of the prepared calls, each arrival drawing one of them: the lengths that the prepared calls has.
+    PreparedCalls,
+    /// The beginning of a call of the prepared calls, exponentially long: what Erlang C assumes. Lengths are whole chunks,
+    /// at least one; the call that is cut is the prepared calls' longest, and what would be longer is as long as that.
     Exponential {
         /// Mean length of the audio.
         mean: Duration,
@@ -26,7 +26,7 @@ pub enum Lengths {
 pub struct Arrival {
     /// When, from the run's start.
     pub at: Duration,
-    /// Which call of the deck.
+    /// Which call of the prepared calls.
     pub call: usize,
     /// How much of it is played.
     pub audio: Duration,
@@ -36,7 +36,7 @@ pub struct Arrival {
 
 /// Everybody who will come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timetable {
+pub struct ArrivalSchedule {
     /// In order of arrival. Some come before the counted ones and some after, so that every counted caller meets
     /// the same traffic.
     pub arrivals: Vec<Arrival>,
@@ -46,12 +46,12 @@ pub struct Timetable {
     pub to: Duration,
 }
 
-/// A timetable that cannot be made.
+/// A schedule that cannot be made.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum TimetableError {
-    /// The law.
+pub enum ArrivalScheduleError {
+    /// The process.
     #[error(transparent)]
-    Law(#[from] LawError),
+    ArrivalProcess(#[from] ArrivalProcessError),
     /// Nobody to count.
     #[error("0 callers cannot be counted: ask for at least 1")]
     NoCalls,
@@ -60,14 +60,14 @@ pub enum TimetableError {
     TooShort {
         /// What was asked for.
         mean: Duration,
-        /// The deck's chunk.
+        /// The prepared calls' chunk.
         chunk: Duration,
     },
-    /// The deck's longest call is too short to be cut into calls of that mean.
+    /// The prepared calls' longest call is too short to be cut into calls of that mean.
     #[error(
         "calls of {mean:?} on average need a call of at least {needed:?} to be cut from; the longest is {longest:?}"
     )]
-    DeckTooShort {
+    RecordingTooShort {
         /// What was asked for.
         mean: Duration,
         /// What it takes.
@@ -81,52 +81,52 @@ pub enum TimetableError {
 /// mean 0.01 % shorter.
 const LONGEST_IN_MEANS: u32 = 9;
 
-/// Draws a timetable: `warm_up` without counting, then `calls` callers that count, then as many more as arrive
+/// Draws a schedule: `warm_up` without counting, then `calls` callers that count, then as many more as arrive
 /// while the last of the counted ones may still be there (three times the longest call, which leaves room for a
 /// queue; a recording simply ends).
 ///
 /// # Errors
-/// A law that cannot be followed, nobody to count, or lengths that the deck cannot give.
-pub fn timetable(
-    law: &Law,
+/// A process that cannot be followed, nobody to count, or lengths that the prepared calls cannot give.
+pub fn schedule(
+    process: &ArrivalProcess,
     lengths: Lengths,
-    deck: &Deck,
+    prepared: &PreparedCalls,
     calls: u32,
     warm_up: Duration,
     seed: u64,
-) -> Result<Timetable, TimetableError> {
-    law.check()?;
+) -> Result<ArrivalSchedule, ArrivalScheduleError> {
+    process.check()?;
     if calls == 0 {
-        return Err(TimetableError::NoCalls);
+        return Err(ArrivalScheduleError::NoCalls);
     }
-    let audios: Vec<Duration> = deck.calls().iter().map(DeckCall::audio).collect();
+    let audios: Vec<Duration> = prepared.calls().iter().map(PreparedCall::audio).collect();
     let (longest_at, longest) =
         audios.iter().copied().enumerate().max_by_key(|(_, audio)| *audio).unwrap_or_default();
     if let Lengths::Exponential { mean } = lengths {
-        if mean < deck.chunk().saturating_mul(5) {
-            return Err(TimetableError::TooShort { mean, chunk: deck.chunk() });
+        if mean < prepared.chunk().saturating_mul(5) {
+            return Err(ArrivalScheduleError::TooShort { mean, chunk: prepared.chunk() });
         }
         let needed = mean.saturating_mul(LONGEST_IN_MEANS);
         if longest < needed {
-            return Err(TimetableError::DeckTooShort { mean, needed, longest });
+            return Err(ArrivalScheduleError::RecordingTooShort { mean, needed, longest });
         }
     }
     let mut draws = Draws::new(seed, LENGTHS);
     let kinds = u32::try_from(audios.len()).unwrap_or(u32::MAX);
     let mut draw = || match lengths {
-        Lengths::Deck => {
+        Lengths::PreparedCalls => {
             let call = usize::try_from(draws.below(kinds)).unwrap_or(0);
             (call, audios.get(call).copied().unwrap_or_default())
         }
         Lengths::Exponential { mean } => {
             let asked = mean.mul_f64(exponential(&mut draws)).min(longest);
-            (longest_at, whole_chunks(asked, deck.chunk()).min(longest))
+            (longest_at, whole_chunks(asked, prepared.chunk()).min(longest))
         }
     };
     let mut arrivals = Vec::new();
     let mut counted = 0;
     let mut to = None;
-    for at in law.moments(seed) {
+    for at in process.moments(seed) {
         let counts = at >= warm_up && counted < calls;
         if counts {
             counted += 1;
@@ -142,7 +142,7 @@ pub fn timetable(
     }
     let last = arrivals.iter().rev().find(|a| a.counted).map_or(warm_up, |a| a.at);
     let from = warm_up.min(last);
-    Ok(Timetable { arrivals, from, to: to.unwrap_or(last).max(last) })
+    Ok(ArrivalSchedule { arrivals, from, to: to.unwrap_or(last).max(last) })
 }
 
 /// The nearest number of whole chunks, at least one.
@@ -162,7 +162,7 @@ mod tests {
 
     const S: Duration = Duration::from_secs(1);
 
-    fn deck(seconds: &[u32]) -> Deck {
+    fn prepared(seconds: &[u32]) -> PreparedCalls {
         let dialect = tapedeck_protocol::registry::dialect("pcm-json", serde_json::Value::Null).unwrap();
         let calls = seconds.iter().zip(0..).map(|(s, index)| {
             let meta = CallMeta {
@@ -176,37 +176,45 @@ mod tests {
             };
             (meta, Bytes::from(vec![0; 32_000 * *s as usize]))
         });
-        Deck::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls).unwrap()
+        PreparedCalls::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls).unwrap()
     }
 
     #[test]
     fn whoever_counts_is_decided_beforehand_and_others_come_before_and_after() {
-        let deck = deck(&[2, 4]);
-        let law = Law::Uniform { per_hour: 3600.0 };
-        let t = timetable(&law, Lengths::Deck, &deck, 10, 5 * S, 1).unwrap();
+        let prepared = prepared(&[2, 4]);
+        let process = ArrivalProcess::Uniform { per_hour: 3600.0 };
+        let t = schedule(&process, Lengths::PreparedCalls, &prepared, 10, 5 * S, 1).unwrap();
         let counted: Vec<u64> = t.arrivals.iter().filter(|a| a.counted).map(|a| a.at.as_secs()).collect();
         assert_eq!(counted, (5..15).collect::<Vec<_>>());
         assert_eq!((t.from, t.to), (5 * S, 15 * S));
         assert_eq!(t.arrivals.last().unwrap().at, 27 * S);
         assert!(t.arrivals.iter().any(|a| a.call == 0) && t.arrivals.iter().any(|a| a.call == 1));
-        assert_eq!(t, timetable(&law, Lengths::Deck, &deck, 10, 5 * S, 1).unwrap());
+        assert_eq!(t, schedule(&process, Lengths::PreparedCalls, &prepared, 10, 5 * S, 1).unwrap());
     }
 
     #[test]
     fn a_recording_ends_when_it_ends() {
         let starts = vec![S, 3 * S, 9 * S];
-        let t =
-            timetable(&Law::Replay { starts }, Lengths::Deck, &deck(&[2]), 50, Duration::ZERO, 1).unwrap();
+        let t = schedule(
+            &ArrivalProcess::Replay { starts },
+            Lengths::PreparedCalls,
+            &prepared(&[2]),
+            50,
+            Duration::ZERO,
+            1,
+        )
+        .unwrap();
         assert_eq!(t.arrivals.iter().filter(|a| a.counted).count(), 3);
         assert_eq!(t.to, 8 * S);
     }
 
     #[test]
     fn exponential_lengths_are_exponential_and_whole_chunks() {
-        let deck = deck(&[30]);
+        let prepared = prepared(&[30]);
         let mean = Duration::from_millis(3_000);
-        let law = Law::Poisson { per_hour: 36_000.0 };
-        let t = timetable(&law, Lengths::Exponential { mean }, &deck, 5_000, Duration::ZERO, 3).unwrap();
+        let process = ArrivalProcess::Poisson { per_hour: 36_000.0 };
+        let t =
+            schedule(&process, Lengths::Exponential { mean }, &prepared, 5_000, Duration::ZERO, 3).unwrap();
         let lengths: Vec<f64> = t.arrivals.iter().map(|a| a.audio.as_secs_f64()).collect();
         let m = tapedeck_stats::Moments::of(&lengths).unwrap();
         assert!((m.mean - 3.0).abs() < 0.12 && (m.cv().unwrap() - 1.0).abs() < 0.05, "{m:?}");
@@ -215,12 +223,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_drawn_is_refused() {
-        let deck = deck(&[30]);
-        let law = Law::Poisson { per_hour: 60.0 };
-        let ask = |lengths, calls| timetable(&law, lengths, &deck, calls, S, 1).unwrap_err();
-        assert_eq!(ask(Lengths::Deck, 0), TimetableError::NoCalls);
+        let prepared = prepared(&[30]);
+        let process = ArrivalProcess::Poisson { per_hour: 60.0 };
+        let ask = |lengths, calls| schedule(&process, lengths, &prepared, calls, S, 1).unwrap_err();
+        assert_eq!(ask(Lengths::PreparedCalls, 0), ArrivalScheduleError::NoCalls);
         let short = ask(Lengths::Exponential { mean: Duration::from_millis(200) }, 1);
-        assert!(matches!(short, TimetableError::TooShort { .. }));
+        assert!(matches!(short, ArrivalScheduleError::TooShort { .. }));
         let long = ask(Lengths::Exponential { mean: 10 * S }, 1);
         assert!(long.to_string().contains("90s"), "{long}");
     }

@@ -1,7 +1,7 @@
 //! Holding the limits of the command line against what was played.
 
 use tapedeck_answers::files;
-use tapedeck_cases::{CaseError, earlier};
+use tapedeck_cases::{CaseError, prior_results};
 use tapedeck_record::ContentKind;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Capacity, Demand, Finding, meant_to_fail};
@@ -10,13 +10,17 @@ use tapedeck_slo::{Capacity, Demand, Finding, meant_to_fail};
 ///
 /// # Errors
 /// Calls that cannot be read back.
-pub(crate) fn check(demands: &[Demand], steps: &[String], dir: &RunDir) -> Result<Vec<Finding>, CaseError> {
+pub(crate) fn check(
+    assertions: &[Demand],
+    steps: &[String],
+    dir: &RunDir,
+) -> Result<Vec<Finding>, CaseError> {
     let mut findings = Vec::new();
-    if demands.is_empty() {
+    if assertions.is_empty() {
         return Ok(findings);
     }
     let n_star = |file: &str| -> Result<Option<u32>, CaseError> {
-        Ok(earlier::read_file::<Capacity>(dir, file)?.and_then(|capacity| capacity.n_star))
+        Ok(prior_results::read_file::<Capacity>(dir, file)?.and_then(|capacity| capacity.n_star))
     };
     let (of_tape, of_pool) = (n_star(files::CAPACITY)?, n_star(files::CAPACITY_POOL)?);
     for step in steps {
@@ -29,10 +33,10 @@ pub(crate) fn check(demands: &[Demand], steps: &[String], dir: &RunDir) -> Resul
             continue;
         }
         let calls = dir.calls_of(step)?;
-        findings.extend(demands.iter().flat_map(|demand| demand.check(step, &done.report, &calls)));
+        findings.extend(assertions.iter().flat_map(|demand| demand.check(step, &done.report, &calls)));
     }
     if findings.is_empty() {
-        findings.extend(demands.iter().map(Finding::nothing_judged));
+        findings.extend(assertions.iter().map(Finding::nothing_judged));
     }
     Ok(findings)
 }

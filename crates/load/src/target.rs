@@ -8,7 +8,7 @@ use tapedeck_transport::{Connector, Endpoint, Secret};
 
 /// The server under test, as a caller sees it.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub struct Target {
     /// How to get there.
     pub connector: Arc<dyn Connector>,
     /// Where it is.
@@ -21,7 +21,7 @@ pub struct Site {
 
 /// One call that was played.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Played {
+pub struct CallResult {
     /// What happened, and when.
     pub trace: Trace,
     /// The words; empty unless the plan keeps them.

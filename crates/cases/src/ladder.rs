@@ -11,14 +11,14 @@ use tapedeck_slo::{
 };
 use tapedeck_stats::percentile;
 
-use crate::content::Content;
 use crate::control::restart;
-use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
 use crate::point::Point;
+use crate::prior_results;
 use crate::progress::Observer;
 use crate::steps::Steps;
+use crate::workload::Workload;
 use crate::world::{World, seconds};
 
 /// Climbs the ladder of `world.config.ladder`. Steps that `dir` already holds whole are taken over.
@@ -48,14 +48,16 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
     };
     // Only the plain ladder's N* is the run's; what others found stands beside it.
     match (world.config.ladder.pace, world.config.ladder.content) {
-        (Pace::Off, _) => earlier::write(dir, &answer.offline)?,
+        (Pace::Off, _) => prior_results::write(dir, &answer.offline)?,
         (Pace::Real, LadderContent::Pool) => {
-            earlier::write_file(dir, files::CAPACITY_POOL, &answer.capacity)?
+            prior_results::write_file(dir, files::CAPACITY_POOL, &answer.capacity)?
         }
-        (Pace::Real, LadderContent::Tape) => earlier::write_file(dir, files::CAPACITY, &answer.capacity)?,
+        (Pace::Real, LadderContent::Tape) => {
+            prior_results::write_file(dir, files::CAPACITY, &answer.capacity)?
+        }
     }
     if !answer.spread.is_empty() {
-        earlier::write(dir, &answer.spread)?;
+        prior_results::write(dir, &answer.spread)?;
     }
     Ok(answer)
 }
@@ -130,7 +132,7 @@ impl Ladder<'_> {
                 ..Point::new(id, loops)
             };
             if pool {
-                point.content = Content::Pool(seconds(draw.draw_s));
+                point.workload = Workload::Pool(seconds(draw.draw_s));
                 point.labels.push("content pool".into());
             }
             if offline {

@@ -11,13 +11,13 @@ use tapedeck_slo::TierReport;
 use tapedeck_stats::Moments;
 
 use crate::error::CaseError;
+use crate::loaded_tape::Role;
 use crate::point::Point;
 use crate::pools::{of_sizing, pools, total_tokens};
 use crate::progress::Observer;
-use crate::reel::Role;
 use crate::steps::Steps;
 use crate::world::World;
-use crate::{earlier, environment};
+use crate::{environment, prior_results};
 
 /// Holds every level for a while and draws the line through what the pools hold.
 ///
@@ -41,14 +41,14 @@ pub async fn run(
     let answer =
         FootprintAnswer { interrupted, run: dir.path().to_path_buf(), ..answer(world, pools, levels)? };
     if !interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }
 
 fn point(world: &World, streams: u32) -> Point {
     let steady_s = world.config.footprint.steady_s;
-    let loop_s = world.deck.audio().as_secs_f64();
+    let loop_s = world.prepared.audio().as_secs_f64();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -106,8 +106,8 @@ fn memory_used<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
 fn answer(world: &World, pools: Vec<InstancePool>, levels: Vec<Level>) -> Result<FootprintAnswer, CaseError> {
     let plan = &world.config.sizing;
     let token_bytes = plan.architecture().and_then(|a| a.kv_bytes_per_token()).map_err(of_sizing)?;
-    let reel = world.reel(Role::A)?;
-    let lengths: Vec<f64> = reel.deck.calls().iter().map(|c| c.audio().as_secs_f64()).collect();
+    let loaded_tape = world.loaded_tape(Role::A)?;
+    let lengths: Vec<f64> = loaded_tape.prepared.calls().iter().map(|c| c.audio().as_secs_f64()).collect();
     let session = plan.session().map_err(of_sizing)?;
     let theory = Theory {
         card: plan.card().map_err(of_sizing)?,

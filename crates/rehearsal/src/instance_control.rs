@@ -8,11 +8,11 @@ use tapedeck_transport::BoxFuture;
 
 /// Starts, stops, kills and freezes built-in engines.
 #[derive(Debug)]
-pub struct Hands {
+pub struct InstanceControl {
     engines: BTreeMap<String, EngineHandle>,
 }
 
-impl Hands {
+impl InstanceControl {
     /// Hands on these engines, by their names.
     #[must_use]
     pub fn new(engines: &[EngineHandle]) -> Self {
@@ -42,7 +42,7 @@ impl Hands {
     }
 }
 
-impl Control for Hands {
+impl Control for InstanceControl {
     fn can(&self, instance: &str, _: Action) -> bool {
         self.engines.contains_key(instance)
     }

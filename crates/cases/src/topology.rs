@@ -9,11 +9,11 @@ use tapedeck_slo::{CapacityState, TierReport, capacity};
 use tokio::sync::OnceCell;
 
 use crate::control::act;
-use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
-use crate::foretell::Foretold;
 use crate::point::Point;
+use crate::prediction::Prediction;
+use crate::prior_results;
 use crate::progress::{Observer, Progress};
 use crate::steps::Steps;
 use crate::world::{World, endpoint, instance};
@@ -83,7 +83,7 @@ pub async fn run(
     n_star: Option<NStar>,
     watch: &dyn Observer,
 ) -> Result<TopologyAnswer, CaseError> {
-    let n_star = earlier::n_star(dir, n_star)?;
+    let n_star = prior_results::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
     let topologies = &world.config.topologies;
     if topologies.len() < 2 {
@@ -91,7 +91,7 @@ pub async fn run(
         return Err(ConfigError::value(key!(topologies), why).into());
     }
     // Before anything is measured: a prediction that knows the answer is none.
-    let foretold = foretell(world, dir, watch)?;
+    let foretold = prediction(world, dir, watch)?;
     let mut compared = Compared { world, dir, watch, now: None };
     let mut candidates = Vec::new();
     let mut interrupted = false;
@@ -116,24 +116,24 @@ pub async fn run(
     compared.switch(None).await?;
     let answer = conclude(candidates, n_star, foretold.words, world, dir, interrupted);
     if !interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }
 
 /// Has the topologies predicted from the ladder of this run, and says what comes of it. That nothing can be predicted (there is
 /// no ladder here, or too short a one) is no error.
-fn foretell(world: &World, dir: &RunDir, watch: &dyn Observer) -> Result<Foretold, CaseError> {
-    let Some(foretell) = &world.foretell else { return Ok(Foretold::default()) };
+fn prediction(world: &World, dir: &RunDir, watch: &dyn Observer) -> Result<Prediction, CaseError> {
+    let Some(prediction) = &world.prediction else { return Ok(Prediction::default()) };
     let topologies = &world.config.topologies;
     let asked = topologies.iter().map(|t| {
         let instances = world.on(t)?.instances.len();
         Ok((t.name.clone(), u32::try_from(instances).unwrap_or(u32::MAX)))
     });
     let asked = asked.collect::<Result<Vec<_>, CaseError>>()?;
-    let foretold = foretell.foretell(dir.path(), &asked).unwrap_or_else(|why| Foretold {
+    let foretold = prediction.prediction(dir.path(), &asked).unwrap_or_else(|why| Prediction {
         words: vec![format!("nothing was predicted: {why}")],
-        ..Foretold::default()
+        ..Prediction::default()
     });
     for words in &foretold.words {
         watch.on(&Progress::Note { text: words });
@@ -216,9 +216,9 @@ impl World {
     /// An address that cannot be used.
     pub fn on(&self, topology: &TopologyConfig) -> Result<Self, CaseError> {
         let mut there = self.clone();
-        let bearer = self.site.bearer.as_ref();
+        let bearer = self.target.bearer.as_ref();
         if let Some(url) = &topology.url {
-            there.site.endpoint = endpoint(&key!(topologies[topology.name].url), url)?;
+            there.target.endpoint = endpoint(&key!(topologies[topology.name].url), url)?;
         }
         if !topology.instances.is_empty() {
             there.instances =

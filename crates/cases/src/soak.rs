@@ -8,15 +8,15 @@ use tapedeck_config::Config;
 use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 
-use crate::content::Content;
 use crate::control::restart;
-use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
+use crate::loaded_tape::Role;
 use crate::point::Point;
+use crate::prior_results;
 use crate::progress::{Observer, Progress};
-use crate::reel::Role;
 use crate::steps::Steps;
+use crate::workload::Workload;
 use crate::world::{World, seconds};
 
 /// Tapes that a soak needs beside Tape-A, as far as the config names them.
@@ -39,20 +39,22 @@ pub async fn run(
     watch: &dyn Observer,
 ) -> Result<SoakAnswer, CaseError> {
     let config = &world.config.soak;
-    let n_star = earlier::n_star(dir, n_star)?;
+    let n_star = prior_results::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
     let n_star_b = match n_star_b {
         Some(n) => Some(n),
         None => n_star_long(dir)?,
     };
     let audio = seconds(config.hours * 3600.0);
-    let (content, n_star, why) = choose(world, n_star, n_star_b, audio);
-    let loops = match &content {
-        Content::Tape(role) => loops(audio.as_secs_f64(), world.reel(*role)?.deck.audio().as_secs_f64()),
+    let (workload, n_star, why) = choose(world, n_star, n_star_b, audio);
+    let loops = match &workload {
+        Workload::Tape(role) => {
+            loops(audio.as_secs_f64(), world.loaded_tape(*role)?.prepared.audio().as_secs_f64())
+        }
         _ => 1,
     };
     let point = Point {
-        content,
+        workload,
         labels: vec!["soak".into()],
         watch_vram: false,
         ..Point::new(StepId::new(Case::Soak, n_star.share(config.share, world.instances.len())), loops)
@@ -95,14 +97,14 @@ pub async fn run(
         interrupted,
     };
     if !interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }
 
 /// N* with long calls as TC-03b of this run left it.
 fn n_star_long(dir: &RunDir) -> Result<Option<u32>, CaseError> {
-    Ok(earlier::read::<LongCallsAnswer>(dir)?.and_then(|answer| answer.capacity.n_star))
+    Ok(prior_results::read::<LongCallsAnswer>(dir)?.and_then(|answer| answer.capacity.n_star))
 }
 
 /// What is played: long calls where they are what limits, else whatever the pool holds.
@@ -111,14 +113,14 @@ fn choose(
     n_star: NStar,
     n_star_b: Option<u32>,
     audio: std::time::Duration,
-) -> (Content, NStar, SoakContent) {
+) -> (Workload, NStar, SoakContent) {
     match n_star_b.filter(|b| *b < n_star.streams) {
-        Some(b) if world.reel(Role::B).is_ok() => {
+        Some(b) if world.loaded_tape(Role::B).is_ok() => {
             let why = SoakContent::LongCalls { n_star_long: b, n_star: n_star.streams };
-            (Content::Tape(Role::B), NStar { streams: b, source: "long calls".into() }, why)
+            (Workload::Tape(Role::B), NStar { streams: b, source: "long calls".into() }, why)
         }
-        _ if world.reel(Role::Pool).is_ok() => (Content::Pool(audio), n_star, SoakContent::Pool),
-        _ => (Content::Tape(Role::A), n_star, SoakContent::NoPool),
+        _ if world.loaded_tape(Role::Pool).is_ok() => (Workload::Pool(audio), n_star, SoakContent::Pool),
+        _ => (Workload::Tape(Role::A), n_star, SoakContent::NoPool),
     }
 }
 

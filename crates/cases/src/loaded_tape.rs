@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_config::{Config, ConfigError, LoadConfig, TapeConfig, key};
-use tapedeck_load::Deck;
+use tapedeck_load::PreparedCalls;
 use tapedeck_protocol::Dialect;
 use tapedeck_tape::{FreezeOptions, Pool, Quota, ScanOptions, Spec, Tape, freeze, nominal_bucket, scan};
 
@@ -59,28 +59,28 @@ impl Role {
 
 /// A tape, and the same framed for the dialect; shared by all streams.
 #[derive(Debug, Clone)]
-pub struct Reel {
+pub struct LoadedTape {
     /// What is played.
     pub tape: Arc<Tape>,
     /// The same, ready to be sent.
-    pub deck: Arc<Deck>,
+    pub prepared: Arc<PreparedCalls>,
 }
 
-impl Reel {
+impl LoadedTape {
     /// Frames a tape.
     ///
     /// # Errors
-    /// [`CaseError::Deck`] where it cannot be cut into chunks, [`CaseError::Config`] where a call is longer than
+    /// [`CaseError::PreparedCalls`] where it cannot be cut into chunks, [`CaseError::Config`] where a call is longer than
     /// the server is known to survive.
     pub fn new(tape: Tape, dialect: &dyn Dialect, load: &LoadConfig) -> Result<Self, CaseError> {
         survivable(&tape, dialect, load)?;
-        let deck = Deck::new(
+        let prepared = PreparedCalls::new(
             dialect,
             Duration::from_millis(load.chunk_ms.into()),
             Duration::from_millis(load.tail_silence_ms.into()),
             tape.calls.iter().map(|c| (c.meta.clone(), c.pcm.clone())),
         )?;
-        Ok(Self { tape: Arc::new(tape), deck: Arc::new(deck) })
+        Ok(Self { tape: Arc::new(tape), prepared: Arc::new(prepared) })
     }
 
     /// Name of the tape.

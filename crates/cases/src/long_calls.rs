@@ -5,15 +5,15 @@ use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Capacity, CapacityState, TierReport, Verdict, capacity, next_refinement};
 
-use crate::content::Content;
 use crate::error::CaseError;
+use crate::loaded_tape::Role;
 use crate::point::Point;
 use crate::pools::occupation;
 use crate::progress::Observer;
-use crate::reel::Role;
 use crate::steps::Steps;
+use crate::workload::Workload;
 use crate::world::World;
-use crate::{earlier, environment};
+use crate::{environment, prior_results};
 
 /// Plays Tape-B at shares of N*; where all of N* is too much, bisects for what is not.
 ///
@@ -25,7 +25,7 @@ pub async fn run(
     watch: &dyn Observer,
     n_star: Option<NStar>,
 ) -> Result<LongCallsAnswer, CaseError> {
-    let n_star = earlier::n_star(dir, n_star)?;
+    let n_star = prior_results::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
     let instances = world.instances.len();
     let mut loads: Vec<u32> =
@@ -68,7 +68,7 @@ pub async fn run(
         run: dir.path().to_path_buf(),
     };
     if !interrupted {
-        earlier::write(dir, &answer)?;
+        prior_results::write(dir, &answer)?;
     }
     Ok(answer)
 }
@@ -76,7 +76,7 @@ pub async fn run(
 fn point(world: &World, streams: u32, refinement: bool) -> Point {
     Point {
         points_planned: u32::try_from(world.config.long_calls.shares.len()).unwrap_or(u32::MAX),
-        content: Content::Tape(Role::B),
+        workload: Workload::Tape(Role::B),
         labels: vec!["long calls".into()],
         ..Point::new(
             StepId { refinement, ..StepId::new(Case::LongCalls, streams) },

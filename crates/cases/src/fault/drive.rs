@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tapedeck_answers::{Fault, Incident, LeftOut, Timeline};
 use tapedeck_config::BALANCER;
 use tapedeck_fleet::{Action, Instance};
-use tapedeck_load::{Control, Played, Site, Summary as LoadSummary};
+use tapedeck_load::{CallResult, Control, Summary as LoadSummary, Target};
 use tapedeck_record::{StepId, Trace};
 use tapedeck_rundir::{EventDetail, RunDir};
 use tapedeck_score::{Rules, Words, score};
@@ -18,9 +18,9 @@ use tokio::time::sleep;
 use super::actions;
 use super::judge::{Seen, judge};
 use crate::control::{act, until_well};
-use crate::earlier;
 use crate::error::CaseError;
 use crate::point::{self, Point, plan};
+use crate::prior_results;
 use crate::progress::{Observer, Progress};
 use crate::runner::{self, Director, LoadModel, Step, StepAccumulator, note};
 use crate::world::{World, seconds};
@@ -55,8 +55,8 @@ pub(super) async fn play(
         ..Point::new(scene.id.clone(), ENDLESS)
     };
     let expected_s = expected(world, scene.id.streams).as_secs_f64();
-    let mean_s =
-        world.deck.audio().as_secs_f64() / f64::from(u32::try_from(world.deck.calls().len()).unwrap_or(1));
+    let mean_s = world.prepared.audio().as_secs_f64()
+        / f64::from(u32::try_from(world.prepared.calls().len()).unwrap_or(1));
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -95,7 +95,7 @@ pub(super) async fn play(
         judge((scene.id.streams, balanced), scene.share, timeline, balanced_calls, pinned_calls, rules)
     });
     if let Some(incident) = &incident {
-        earlier::write_file(dir, scene.file, incident)?;
+        prior_results::write_file(dir, scene.file, incident)?;
     }
     let (cut, ()) = finished.commit(world, dir, watch).await?;
     Ok((cut, incident))
@@ -113,16 +113,16 @@ async fn load(
     point: &Point,
     pinned: &[&Instance],
     control: Control,
-    out: mpsc::UnboundedSender<Played>,
+    out: mpsc::UnboundedSender<CallResult>,
 ) -> LoadSummary {
-    let run = |streams, site, out| {
+    let run = |streams, target, out| {
         let plan = plan(world, &Point { streams, ..point.clone() });
-        tapedeck_load::run(plan, world.deck.clone(), site, world.origin, control.clone(), out)
+        tapedeck_load::run(plan, world.prepared.clone(), target, world.origin, control.clone(), out)
     };
     let straight = (point.streams..).zip(pinned).filter_map(|(number, instance)| {
-        let site = Site { endpoint: instance.direct.clone()?, ..world.site.clone() };
+        let target = Target { endpoint: instance.direct.clone()?, ..world.target.clone() };
         let (call_out, mut calls) = mpsc::unbounded_channel();
-        let (playing, out) = (run(1, site, call_out), out.clone());
+        let (playing, out) = (run(1, target, call_out), out.clone());
         // A pinned stream's number follows those of the others; its calls never count.
         let numbered = async move {
             while let Some(mut played) = calls.recv().await {
@@ -134,7 +134,7 @@ async fn load(
         Some(async { tokio::join!(biased; playing, numbered) })
     });
     let straight = join_all(straight);
-    tokio::join!(biased; run(point.streams, world.site.clone(), out.clone()), straight).0
+    tokio::join!(biased; run(point.streams, world.target.clone(), out.clone()), straight).0
 }
 
 /// The calls of a scene, as far as the fault is judged by them.
@@ -151,7 +151,7 @@ impl Witness<'_> {
         &mut self,
         point: &Point,
         measured: &mut StepAccumulator<'_>,
-        played: &Played,
+        played: &CallResult,
     ) -> Result<(), CaseError> {
         let (trace, rules) = (&played.trace, self.rules());
         let Some(seen) = self.look(trace, &rules) else { return Ok(()) };
@@ -173,7 +173,7 @@ impl Witness<'_> {
     }
 
     fn rules(&self) -> Rules {
-        Rules::new(self.world.site.dialect.evidence(), self.world.config.server.window_ms)
+        Rules::new(self.world.target.dialect.evidence(), self.world.config.server.window_ms)
     }
 }
 

@@ -11,7 +11,7 @@ use tapedeck_answers::Predicted;
 
 /// What was predicted of several topologies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Foretold {
+pub struct Prediction {
     /// By the topology's name; several where a supposition is open.
     pub of: BTreeMap<String, Vec<Predicted>>,
     /// How good the fit is that they rest on.
@@ -19,10 +19,10 @@ pub struct Foretold {
 }
 
 /// Somebody who predicts topologies from what a run directory holds.
-pub trait Foretell: Send + Sync + fmt::Debug {
+pub trait Predictor: Send + Sync + fmt::Debug {
     /// Predicts N* of topologies, given by name and number of instances, the measured one first.
     ///
     /// # Errors
     /// Why nothing can be predicted, in words.
-    fn foretell(&self, run: &Path, topologies: &[(String, u32)]) -> Result<Foretold, String>;
+    fn prediction(&self, run: &Path, topologies: &[(String, u32)]) -> Result<Prediction, String>;
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tapedeck_load::{Cast, Part};
+use tapedeck_load::{Assignment, Item};
 use tapedeck_record::Trace;
 use tapedeck_stats::rng::Draws;
 use tapedeck_tape::TapeCall;
 
 use crate::error::CaseError;
-use crate::reel::Role;
+use crate::loaded_tape::Role;
 use crate::world::World;
 
 /// One stream in so many plays the labelled tape where tapes are mixed: the first of each eight.
@@ -18,7 +18,7 @@ const DRAWS: u64 = 1 << 32;
 
 /// Who plays what at a load point.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum Workload {
     /// Every stream plays this tape; stream k begins at call k mod C.
     Tape(Role),
     /// Every stream plays these calls of a tape, by their indices, in this order.
@@ -29,13 +29,13 @@ pub enum Content {
     Pool(Duration),
 }
 
-impl Default for Content {
+impl Default for Workload {
     fn default() -> Self {
         Self::Tape(Role::A)
     }
 }
 
-impl Content {
+impl Workload {
     /// What the stream plays.
     #[must_use]
     pub const fn role(&self, stream: u32) -> Role {
@@ -54,10 +54,10 @@ impl Content {
     pub fn name(&self, world: &World) -> Result<String, CaseError> {
         match self {
             Self::Labelled => {
-                let labelled = world.reel(Role::Labelled)?;
-                Ok(format!("{}+{}", labelled.name(), world.reel(Role::A)?.name()))
+                let labelled = world.loaded_tape(Role::Labelled)?;
+                Ok(format!("{}+{}", labelled.name(), world.loaded_tape(Role::A)?.name()))
             }
-            other => Ok(world.reel(other.role(0))?.name().to_string()),
+            other => Ok(world.loaded_tape(other.role(0))?.name().to_string()),
         }
     }
 
@@ -66,40 +66,40 @@ impl Content {
     /// # Errors
     /// [`CaseError::NoTape`] where the world does not hold it.
     pub fn scored_tape(&self, world: &World) -> Result<String, CaseError> {
-        Ok(world.reel(self.role(0))?.name().to_string())
+        Ok(world.loaded_tape(self.role(0))?.name().to_string())
     }
 
     /// The same for the load generator.
     ///
     /// # Errors
     /// [`CaseError::NoTape`] where the world does not hold a tape that is played.
-    pub fn cast(&self, world: &World, streams: u32) -> Result<Cast, CaseError> {
+    pub fn assignment(&self, world: &World, streams: u32) -> Result<Assignment, CaseError> {
         Ok(match self {
-            Self::Tape(role) => Cast::All(world.reel(*role)?.deck),
+            Self::Tape(role) => Assignment::All(world.loaded_tape(*role)?.prepared),
             Self::Calls(role, calls) => {
-                let part = Part::new(world.reel(*role)?.deck, 0).in_order(calls.clone());
-                Cast::Each(vec![part])
+                let part = Item::new(world.loaded_tape(*role)?.prepared, 0).in_order(calls.clone());
+                Assignment::Each(vec![part])
             }
             Self::Labelled => {
-                let (labelled, rest) = (world.reel(Role::Labelled)?, world.reel(Role::A)?);
+                let (labelled, rest) = (world.loaded_tape(Role::Labelled)?, world.loaded_tape(Role::A)?);
                 let part = |k: u32| {
-                    let (reel, nth) = match self.role(k) {
+                    let (loaded_tape, nth) = match self.role(k) {
                         Role::Labelled => (&labelled, k / LABELLED_EVERY),
                         _ => (&rest, k),
                     };
                     let first = usize::try_from(nth).unwrap_or(0);
-                    Part::new(reel.deck.clone(), first).of_tape(reel.name())
+                    Item::new(loaded_tape.prepared.clone(), first).of_tape(loaded_tape.name())
                 };
-                Cast::Each((0..streams).map(part).collect())
+                Assignment::Each((0..streams).map(part).collect())
             }
             Self::Pool(audio) => {
-                let reel = world.reel(Role::Pool)?;
-                let lengths: Vec<Duration> = reel.deck.calls().iter().map(|c| c.audio()).collect();
+                let loaded_tape = world.loaded_tape(Role::Pool)?;
+                let lengths: Vec<Duration> = loaded_tape.prepared.calls().iter().map(|c| c.audio()).collect();
                 let part = |k: u32| {
                     let mut draws = Draws::new(world.config.run.seed, DRAWS + u64::from(k));
-                    Part::new(reel.deck.clone(), 0).in_order(draw(&lengths, *audio, &mut draws))
+                    Item::new(loaded_tape.prepared.clone(), 0).in_order(draw(&lengths, *audio, &mut draws))
                 };
-                Cast::Each((0..streams).map(part).collect())
+                Assignment::Each((0..streams).map(part).collect())
             }
         })
     }
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn one_stream_in_eight_is_labelled() {
-        let labelled = |n: u32| (0..n).filter(|&k| Content::Labelled.role(k) == Role::Labelled).count();
+        let labelled = |n: u32| (0..n).filter(|&k| Workload::Labelled.role(k) == Role::Labelled).count();
         assert_eq!([1, 8, 9, 24, 90].map(labelled), [1, 1, 2, 3, 12]);
-        assert!(Content::Labelled.scores_words(8) && !Content::Labelled.scores_words(9));
-        assert!(Content::Tape(Role::A).scores_words(9));
+        assert!(Workload::Labelled.scores_words(8) && !Workload::Labelled.scores_words(9));
+        assert!(Workload::Tape(Role::A).scores_words(9));
     }
 }

@@ -6,7 +6,7 @@ use tapedeck_answers::{ErrorRate, Rise};
 use tapedeck_record::{CallRecord, OutcomeClass, WordCounts};
 use tapedeck_wer::{BootstrapSettings, Counts, paired_difference};
 
-use crate::tc01::pooled_rate;
+use crate::single_stream::pooled_rate;
 
 /// Error counts of the labelled calls of a step, by their index on the tape.
 ///

@@ -10,11 +10,11 @@ const OWED_SPEECH_MS: u32 = 1_000;
 
 /// Watches whether speech has been answered with text.
 #[derive(Debug)]
-pub(crate) struct Silence<'a> {
+pub(crate) struct ResponseWatchdog<'a> {
     speech: &'a SpeechMap,
 }
 
-impl<'a> Silence<'a> {
+impl<'a> ResponseWatchdog<'a> {
     pub(crate) const fn new(speech: &'a SpeechMap) -> Self {
         Self { speech }
     }
@@ -45,14 +45,14 @@ mod tests {
     #[test]
     fn text_is_owed_after_a_second_of_speech() {
         let map = SpeechMap::new(vec![(500, 1_000).into(), (3_000, 3_400).into(), (5_000, 9_000).into()]);
-        let silence = Silence::new(&map);
-        let owed = |ms| silence.owed_from(Duration::from_millis(ms)).map(|d| d.as_millis());
+        let watchdog = ResponseWatchdog::new(&map);
+        let owed = |ms| watchdog.owed_from(Duration::from_millis(ms)).map(|d| d.as_millis());
         assert_eq!(owed(0), Some(5_100), "500 + 400 + 100 ms");
         assert_eq!(owed(700), Some(5_300));
         assert_eq!(owed(1_000), Some(5_600));
         assert_eq!(owed(6_000), Some(7_000));
         assert_eq!(owed(8_001), None, "less than a second is left");
         assert_eq!(owed(20_000), None);
-        assert_eq!(Silence::new(&SpeechMap::default()).owed_from(Duration::ZERO), None);
+        assert_eq!(ResponseWatchdog::new(&SpeechMap::default()).owed_from(Duration::ZERO), None);
     }
 }

@@ -10,9 +10,9 @@ use tapedeck_fleet::Action;
 use tapedeck_record::{Case, ControlRefusal, Schema, StepId};
 use tapedeck_rundir::RunDir;
 
-use crate::earlier;
 use crate::environment;
 use crate::error::CaseError;
+use crate::prior_results;
 use crate::progress::Observer;
 use crate::steps::Steps;
 use crate::world::World;
@@ -38,7 +38,7 @@ pub async fn run(
     fault: Fault,
     watch: &dyn Observer,
 ) -> Result<FaultAnswer, CaseError> {
-    let n_star = earlier::n_star(dir, n_star)?;
+    let n_star = prior_results::n_star(dir, n_star)?;
     environment::record(world, dir).await?;
     let victim = victim(world, fault)?;
     let mut answer = FaultAnswer {
@@ -58,7 +58,8 @@ pub async fn run(
         let id = StepId::new(Case::Fault, streams).with_label(label);
         let step = id.to_string();
         let file = format!("tc06/{step}.json");
-        if let (Some(_), Some(incident)) = (steps.dir.finished(&step), earlier::read_file(steps.dir, &file)?)
+        if let (Some(_), Some(incident)) =
+            (steps.dir.finished(&step), prior_results::read_file(steps.dir, &file)?)
         {
             steps.taken_over();
             answer.incidents.push(incident);
@@ -78,7 +79,7 @@ pub async fn run(
         answer.incidents.push(incident);
     }
     conclude(&mut answer, world.instances.len());
-    earlier::write(dir, &answer)?;
+    prior_results::write(dir, &answer)?;
     Ok(answer)
 }
 

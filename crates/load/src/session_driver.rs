@@ -24,11 +24,11 @@ use tokio_tungstenite::{
 };
 
 use crate::{
-    deck::message,
     kept::Kept,
     open::{broken, closed, failure},
     plan::Timeouts,
-    silence::Silence,
+    prepared::message,
+    watchdog::ResponseWatchdog,
 };
 
 /// Messages that are recorded of one call; a server that sends more breaks every protocol there is.
@@ -72,12 +72,12 @@ struct Pings {
 }
 
 /// What the caller knows of its call when it begins to speak.
-pub(crate) struct Script<'a> {
+pub(crate) struct CallPlan<'a> {
     pub(crate) frames: &'a [Message],
     /// Replaces the first frame, where the session has one of its own.
     pub(crate) first: Option<Message>,
     pub(crate) schedule: Schedule,
-    pub(crate) silence: Silence<'a>,
+    pub(crate) watchdog: ResponseWatchdog<'a>,
     pub(crate) timeouts: &'a Timeouts,
     pub(crate) mute: Option<Duration>,
     pub(crate) final_quiet: Option<Duration>,
@@ -86,10 +86,10 @@ pub(crate) struct Script<'a> {
 }
 
 /// The conversation.
-pub(crate) struct Talk<'a> {
+pub(crate) struct SessionDriver<'a> {
     ws: WebSocketStream<Io>,
     session: Box<dyn Session>,
-    script: Script<'a>,
+    call_plan: CallPlan<'a>,
     pacer: Pacer,
     outbox: VecDeque<(Message, Flight)>,
     flight: Flight,
@@ -111,7 +111,7 @@ pub(crate) struct Talk<'a> {
 }
 
 /// What is left of a conversation.
-pub(crate) struct Said {
+pub(crate) struct Spoken {
     pub(crate) ws: WebSocketStream<Io>,
     pub(crate) session: Box<dyn Session>,
     pub(crate) lateness: Lateness,
@@ -121,12 +121,12 @@ pub(crate) struct Said {
     pub(crate) rtt_us: Vec<u32>,
 }
 
-impl<'a> Talk<'a> {
-    pub(crate) fn new(ws: WebSocketStream<Io>, session: Box<dyn Session>, script: Script<'a>) -> Self {
-        let c1 = script.schedule.start();
+impl<'a> SessionDriver<'a> {
+    pub(crate) fn new(ws: WebSocketStream<Io>, session: Box<dyn Session>, call_plan: CallPlan<'a>) -> Self {
+        let c1 = call_plan.schedule.start();
         let pings = Pings {
-            every: script.ping_every,
-            next: c1 + script.ping_every.unwrap_or_default(),
+            every: call_plan.ping_every,
+            next: c1 + call_plan.ping_every.unwrap_or_default(),
             sent: 0,
             outstanding: false,
             left_at: c1,
@@ -135,7 +135,7 @@ impl<'a> Talk<'a> {
         Self {
             ws,
             session,
-            pacer: Pacer::new(script.schedule),
+            pacer: Pacer::new(call_plan.schedule),
             outbox: VecDeque::new(),
             flight: Flight::Nothing,
             pings,
@@ -147,15 +147,15 @@ impl<'a> Talk<'a> {
             last_heard: c1,
             seen_text: false,
             text_after_end: None,
-            owed_from: script.silence.owed_from(Duration::ZERO).map(|after| c1 + after),
+            owed_from: call_plan.watchdog.owed_from(Duration::ZERO).map(|after| c1 + after),
             armed: None,
-            script,
+            call_plan,
         }
     }
 
     /// Takes the conversation apart when it is over.
-    pub(crate) fn into_said(self) -> Said {
-        Said {
+    pub(crate) fn into_said(self) -> Spoken {
+        Spoken {
             ws: self.ws,
             session: self.session,
             lateness: self.pacer.into_lateness(),
@@ -235,9 +235,9 @@ impl<'a> Talk<'a> {
                 return self.ping(now);
             }
             let chunk = self.pacer.next();
-            let shared = usize::try_from(chunk).ok().and_then(|i| self.script.frames.get(i))?;
+            let shared = usize::try_from(chunk).ok().and_then(|i| self.call_plan.frames.get(i))?;
             self.pacer.woke(now);
-            let own = if chunk == 0 { self.script.first.take() } else { None };
+            let own = if chunk == 0 { self.call_plan.first.take() } else { None };
             return Some((own.unwrap_or_else(|| shared.clone()), Flight::Chunk));
         }
         if self.ending {
@@ -306,7 +306,7 @@ impl<'a> Talk<'a> {
             let words = format!("more than {MAX_MESSAGES} messages in one call");
             return Some(Ending::Failed(OutcomeDetail::said(Outcome::Protocol, None, &words)));
         }
-        let at_ns = since(self.script.origin, now);
+        let at_ns = since(self.call_plan.origin, now);
         if reading.chars > 0 || reading.revised > 0 {
             self.kept.reads(&self.session.texts().finals_and_tail, at_ns);
         }
@@ -343,9 +343,9 @@ impl<'a> Talk<'a> {
         if self.ending {
             self.text_after_end = Some(now);
         }
-        let c1 = self.script.schedule.start();
+        let c1 = self.call_plan.schedule.start();
         self.owed_from =
-            self.script.silence.owed_from(now.saturating_duration_since(c1)).map(|after| c1 + after);
+            self.call_plan.watchdog.owed_from(now.saturating_duration_since(c1)).map(|after| c1 + after);
     }
 
     /// After end-of-audio a clean close decides the final; anything else is too early.
@@ -360,10 +360,10 @@ impl<'a> Talk<'a> {
 
     /// The next moment at which waiting would have lasted too long, or what it means that it has.
     fn next_limit(&self, now: Instant) -> Result<Instant, Ending> {
-        let timeouts = self.script.timeouts;
+        let timeouts = self.call_plan.timeouts;
         let fail = |outcome, words: &str| Err(Ending::Failed(OutcomeDetail::said(outcome, None, words)));
 
-        let finish = self.script.schedule.end() + timeouts.final_;
+        let finish = self.call_plan.schedule.end() + timeouts.final_;
         if now >= finish {
             let words = if self.end_at.is_some() { "" } else { "the server did not take all of the audio" };
             return fail(Outcome::FinalTimeout, words);
@@ -376,14 +376,14 @@ impl<'a> Talk<'a> {
             }
             next = next.min(patience);
         }
-        if let (Some(quiet), Some(end_at)) = (self.script.final_quiet, self.end_at) {
+        if let (Some(quiet), Some(end_at)) = (self.call_plan.final_quiet, self.end_at) {
             let decided = end_at.max(self.last_heard) + quiet;
             if now >= decided {
                 return Err(Ending::Complete { final_at: self.text_after_end, kind: FinalKind::Quiet });
             }
             next = next.min(decided);
         }
-        if let (Some(mute), Some(owed)) = (self.script.mute, self.owed_from)
+        if let (Some(mute), Some(owed)) = (self.call_plan.mute, self.owed_from)
             // The end of the call has a limit of its own; a server that never said a word is mute even so.
             && (!self.ending || !self.seen_text)
             // Without a sign of life since, it may be dead instead: that is for the idle limit to say.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tapedeck_answers::Predicted;
-use tapedeck_cases::foretell::{Foretell, Foretold};
+use tapedeck_cases::prediction::{Prediction, Predictor};
 use tapedeck_sizing::Topology;
 use tapedeck_sizing::whatif::{Scenario, fit, pool_tokens, predict};
 
@@ -16,13 +16,13 @@ use crate::common::Failure;
 #[derive(Debug, Clone, Copy)]
 pub struct WhatIf;
 
-impl Foretell for WhatIf {
-    fn foretell(&self, run: &Path, topologies: &[(String, u32)]) -> Result<Foretold, String> {
-        foretell(run, topologies).map_err(|failure| failure.to_string())
+impl Predictor for WhatIf {
+    fn prediction(&self, run: &Path, topologies: &[(String, u32)]) -> Result<Prediction, String> {
+        prediction(run, topologies).map_err(|failure| failure.to_string())
     }
 }
 
-fn foretell(run: &Path, topologies: &[(String, u32)]) -> Result<Foretold, Failure> {
+fn prediction(run: &Path, topologies: &[(String, u32)]) -> Result<Prediction, Failure> {
     let run = Run::read(run)?;
     let plan = &run.config.sizing;
     let told = Told { dealt_in_turn: plan.promise.dealt_in_turn, ..Told::default() };
@@ -61,5 +61,5 @@ fn foretell(run: &Path, topologies: &[(String, u32)]) -> Result<Foretold, Failur
         }
         of.insert(name.clone(), all);
     }
-    Ok(Foretold { of, words: fitted.sentences })
+    Ok(Prediction { of, words: fitted.sentences })
 }

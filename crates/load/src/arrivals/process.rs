@@ -5,9 +5,9 @@ use std::time::Duration;
 use tapedeck_stats::rng::Draws;
 use thiserror::Error;
 
-/// The law by which calls arrive. Rates are calls an hour.
+/// The process by which calls arrive. Rates are calls an hour.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Law {
+pub enum ArrivalProcess {
     /// Independent callers: exponential gaps. What Erlang's formulas assume.
     Poisson {
         /// Calls an hour.
@@ -32,9 +32,9 @@ pub enum Law {
     },
 }
 
-/// A law that cannot be followed.
+/// A process that cannot be followed.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum LawError {
+pub enum ArrivalProcessError {
     /// A rate that is no rate.
     #[error("a rate of {0} calls an hour cannot be played: give a finite number above 0")]
     Rate(f64),
@@ -58,28 +58,28 @@ pub enum LawError {
 /// Most calls an hour: a thousand a second.
 const MOST_PER_HOUR: f64 = 3.6e6;
 
-impl Law {
+impl ArrivalProcess {
     /// Checks that there is something to follow.
     ///
     /// # Errors
     /// A rate that is not positive and finite or beyond a thousand calls a second, a burst of no calls, a
     /// recording without starts or with unsorted ones.
-    pub fn check(&self) -> Result<(), LawError> {
+    pub fn check(&self) -> Result<(), ArrivalProcessError> {
         match self {
             Self::Poisson { per_hour } | Self::Uniform { per_hour } | Self::Bursty { per_hour, .. }
                 if !(per_hour.is_finite() && *per_hour > 0.0) =>
             {
-                Err(LawError::Rate(*per_hour))
+                Err(ArrivalProcessError::Rate(*per_hour))
             }
             Self::Poisson { per_hour } | Self::Uniform { per_hour } | Self::Bursty { per_hour, .. }
                 if *per_hour > MOST_PER_HOUR =>
             {
-                Err(LawError::TooFast(*per_hour))
+                Err(ArrivalProcessError::TooFast(*per_hour))
             }
-            Self::Bursty { burst: 0, .. } => Err(LawError::Burst),
-            Self::Replay { starts } if starts.is_empty() => Err(LawError::NoStarts),
+            Self::Bursty { burst: 0, .. } => Err(ArrivalProcessError::Burst),
+            Self::Replay { starts } if starts.is_empty() => Err(ArrivalProcessError::NoStarts),
             Self::Replay { starts } => match starts.windows(2).position(|pair| pair.first() > pair.last()) {
-                Some(at) => Err(LawError::Unsorted { at: at + 2 }),
+                Some(at) => Err(ArrivalProcessError::Unsorted { at: at + 2 }),
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -160,15 +160,15 @@ fn sums(per_s: f64, mut gap: impl FnMut() -> f64 + Send + 'static) -> impl Itera
 mod tests {
     use super::*;
 
-    fn first(law: &Law, n: usize) -> Vec<f64> {
-        law.moments(7).take(n).map(|at| at.as_secs_f64()).collect()
+    fn first(process: &ArrivalProcess, n: usize) -> Vec<f64> {
+        process.moments(7).take(n).map(|at| at.as_secs_f64()).collect()
     }
 
     #[test]
     fn a_seed_means_the_same_arrivals_for_ever() {
-        let law = Law::Poisson { per_hour: 3600.0 };
-        let a = first(&law, 5);
-        assert_eq!(a, first(&law, 5));
+        let process = ArrivalProcess::Poisson { per_hour: 3600.0 };
+        let a = first(&process, 5);
+        assert_eq!(a, first(&process, 5));
         let shown: Vec<String> = a.iter().map(|s| format!("{s:.3}")).collect();
         assert_eq!(shown, SEED_7);
     }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn poisson_gaps_have_their_mean_and_deviation() {
-        let at = first(&Law::Poisson { per_hour: 7200.0 }, 20_000);
+        let at = first(&ArrivalProcess::Poisson { per_hour: 7200.0 }, 20_000);
         let gaps: Vec<f64> = at.windows(2).map(|w| w[1] - w[0]).collect();
         let m = tapedeck_stats::Moments::of(&gaps).unwrap();
         assert!((m.mean - 0.5).abs() < 0.015 && (m.cv().unwrap() - 1.0).abs() < 0.03, "{m:?}");
@@ -186,12 +186,12 @@ mod tests {
 
     #[test]
     fn even_bursty_and_recorded_arrivals() {
-        assert_eq!(first(&Law::Uniform { per_hour: 1800.0 }, 3), [2.0, 4.0, 6.0]);
-        let bursts = first(&Law::Bursty { per_hour: 3600.0, burst: 4 }, 40_000);
+        assert_eq!(first(&ArrivalProcess::Uniform { per_hour: 1800.0 }, 3), [2.0, 4.0, 6.0]);
+        let bursts = first(&ArrivalProcess::Bursty { per_hour: 3600.0, burst: 4 }, 40_000);
         assert!(bursts.chunks(4).all(|b| b[0].to_bits() == b[3].to_bits()));
         assert!((bursts.last().unwrap() / 40_000.0 - 1.0).abs() < 0.04);
         let s = Duration::from_secs;
-        let replay = Law::Replay { starts: vec![s(100), s(101), s(101), s(130)] };
+        let replay = ArrivalProcess::Replay { starts: vec![s(100), s(101), s(101), s(130)] };
         assert_eq!(first(&replay, 9), [0.0, 1.0, 1.0, 30.0]);
         assert_eq!(replay.per_hour(), Some(360.0));
     }
@@ -199,13 +199,22 @@ mod tests {
     #[test]
     fn what_cannot_be_followed_is_refused() {
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(Law::Poisson { per_hour: rate }.check(), Err(LawError::Rate(_))));
+            assert!(matches!(
+                ArrivalProcess::Poisson { per_hour: rate }.check(),
+                Err(ArrivalProcessError::Rate(_))
+            ));
         }
-        assert!(matches!(Law::Uniform { per_hour: 1e9 }.check(), Err(LawError::TooFast(_))));
-        assert_eq!(Law::Bursty { per_hour: 60.0, burst: 0 }.check(), Err(LawError::Burst));
-        assert_eq!(Law::Replay { starts: vec![] }.check(), Err(LawError::NoStarts));
+        assert!(matches!(
+            ArrivalProcess::Uniform { per_hour: 1e9 }.check(),
+            Err(ArrivalProcessError::TooFast(_))
+        ));
+        assert_eq!(
+            ArrivalProcess::Bursty { per_hour: 60.0, burst: 0 }.check(),
+            Err(ArrivalProcessError::Burst)
+        );
+        assert_eq!(ArrivalProcess::Replay { starts: vec![] }.check(), Err(ArrivalProcessError::NoStarts));
         let s = Duration::from_secs;
-        let unsorted = Law::Replay { starts: vec![s(1), s(3), s(2)] }.check().unwrap_err();
+        let unsorted = ArrivalProcess::Replay { starts: vec![s(1), s(3), s(2)] }.check().unwrap_err();
         assert!(unsorted.to_string().contains("start 3"), "{unsorted}");
     }
 }
