@@ -3,6 +3,7 @@
 use clap::Parser;
 use tapedeck_answers::{ErrorRate, Few, Floor, SingleStreamAnswer, SingleStreamFigures};
 use tapedeck_cases::single_stream;
+use tapedeck_config::key;
 use tapedeck_record::{Evidence, ExitCode};
 use tapedeck_slo::TtftBasis;
 
@@ -90,7 +91,7 @@ fn few(few: Option<Few>) -> String {
 fn floor_line(floor: &Floor, basis: TtftBasis) -> String {
     let Floor { basis: anchor, p95_s, max_s, n, reachable } = floor;
     let verdict = if *reachable { "can be met" } else { "cannot be met, whoever serves it" };
-    let chosen = if *anchor == basis { " <- slo.ttft_basis" } else { "" };
+    let chosen = if *anchor == basis { format!(" <- {}", key!(slo.ttft_basis)) } else { String::new() };
     format!(
         "TTFT floor from `{}`: p95 {p95_s:.3} s, max {max_s:.3} s over {n} calls; the limit {verdict}{chosen}",
         anchor.name()

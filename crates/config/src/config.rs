@@ -184,7 +184,7 @@ mod tests {
         assert!(refused.ends_with("did you mean `sizing.promise.blocking`?"), "{refused}");
         let refused = parse("[slo]\nttft_basis = \"wier\"\n").unwrap_err().to_string();
         assert!(refused.starts_with("x.toml:2:14: config key slo.ttft_basis: "), "{refused}");
-        assert!(refused.ends_with("give \"wire\", \"speech\" or \"window\""), "{refused}");
+        assert!(refused.ends_with("expected one of `wire`, `speech`, `window`"), "{refused}");
     }
 
     #[test]

@@ -104,15 +104,9 @@ fn did_you_mean(near: Option<&String>) -> String {
     near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default()
 }
 
-/// What would be right for a key; empty where its type says it all.
+/// The range of a numeric key; empty for any other, of which serde's words say it all.
 fn give(key: &str) -> String {
-    if let Some(number) = ranges::of(key) {
-        return format!("; give {}", number.range);
-    }
-    keys::find(key)
-        .and_then(|key| key.takes.words())
-        .map(|words| format!("; give {words}"))
-        .unwrap_or_default()
+    ranges::of(key).map(|number| format!("; give {}", number.range)).unwrap_or_default()
 }
 
 impl ConfigError {
@@ -153,14 +147,17 @@ impl ConfigError {
 fn nearest(key: &str) -> Option<String> {
     let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
     let own = last(key);
+    // A key whose end was left out is as near as one letter.
+    let far = |own: &str, known: &str| match known.strip_prefix(own) {
+        Some(rest) if own.len() > 2 => rest.len().min(1),
+        _ => strsim::damerau_levenshtein(own, known),
+    };
     let all = keys::all();
     let sections = all.iter().flat_map(Key::sections);
     all.iter()
         .map(|known| known.name.as_str())
         .chain(sections)
-        .map(|known| {
-            (strsim::damerau_levenshtein(&own, &last(known)), strsim::jaro_winkler(key, known), known)
-        })
+        .map(|known| (far(&own, &last(known)), strsim::jaro_winkler(key, known), known))
         .min_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)))
         .filter(|(distance, _, known)| *distance <= last(known).len().max(own.len()) / 2)
         .map(|(.., known)| known.to_owned())

@@ -46,16 +46,6 @@ pub enum Takes {
     Table,
 }
 
-impl Takes {
-    /// The words that it takes, as they are written in a config; empty for everything else.
-    pub(crate) fn words(self) -> Option<String> {
-        let Self::Words(words) = self else { return None };
-        let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-        let (last, others) = quoted.split_last()?;
-        Some(if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) })
-    }
-}
-
 /// One key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {

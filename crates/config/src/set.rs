@@ -162,12 +162,13 @@ mod tests {
         let mut config = Config::default();
         for (key, value, says) in [
             ("rtf_p95", "1", "there is no config key `rtf_p95`: did you mean `slo.rtf_p95`?"),
+            ("slo.rtf", "1", "did you mean `slo.rtf_p95`?"),
             ("tape.unique_per_session", "true", "did you mean `load.unique_per_session`?"),
             ("slo", "1", "there is no config key `slo`"),
             ("instances.nobody.kind", "vllm", "there is no config key `instances.nobody.kind`"),
             ("slo.rtf_p95", "wide", "config key slo.rtf_p95: invalid type"),
             ("slo.rtf_p95.x", "1", "there is no config key `slo.rtf_p95.x`"),
-            ("slo.ttft_basis", "wier", "give \"wire\", \"speech\" or \"window\""),
+            ("slo.ttft_basis", "wier", "expected one of `wire`, `speech`, `window`"),
             ("load.loops", "-1", "config key load.loops: "),
             ("load.loops", "1\n[slo]\nrtf_p95 = 9", "config key load.loops: "),
         ] {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use tapedeck_config::keys;
 
 /// Crates whose messages may name a key, and that cannot take it from the types.
-const BELOW: [&str; 7] = ["fleet", "metrics", "protocol", "record", "sizing", "tape", "transport"];
+const BELOW: [&str; 10] =
+    ["answers", "fleet", "l10n", "metrics", "protocol", "record", "sizing", "slo", "tape", "transport"];
 /// Endings of files, which look like keys: `run.toml`.
 const FILES: [&str; 8] = ["csv", "html", "json", "jsonl", "md", "rs", "svg", "toml"];
 
@@ -95,6 +96,6 @@ fn keys_in_messages_of_crates_below_exist() {
         files(&root().join("crates").join(name).join("src"), "rs", &mut sources);
     }
     let (seen, wrong) = unknown(sources.into_iter().map(|path| (path.clone(), quoted(&path, '"'))));
-    assert!(seen > 0, "{seen}");
+    assert!(seen > 5, "{seen}");
     assert_eq!(wrong, Vec::<String>::new());
 }

@@ -24,9 +24,11 @@ pub enum RescoreError {
     Config(#[from] ConfigError),
     /// A setting that was decided when the run was played.
     #[error(
-        "`{key}` was decided when the run was played: only slo.*, server.window_ms and {SPEECH_MIN} can be rescored with"
+        "`{key}` was decided when the run was played: only {}.*, {} and {SPEECH_MIN} can be rescored with",
+        key!(slo),
+        key!(server.window_ms)
     )]
-    CallResult {
+    Played {
         /// What was given.
         key: String,
     },
@@ -186,8 +188,9 @@ fn apply(
         return Ok(());
     }
     recorded.set(key, value)?;
-    let scores = key == key!(server.window_ms) || key.starts_with("slo.");
-    if scores { Ok(()) } else { Err(RescoreError::CallResult { key: key.clone() }) }
+    let scores = key == key!(server.window_ms)
+        || key.strip_prefix(key!(slo)).is_some_and(|rest| rest.starts_with('.'));
+    if scores { Ok(()) } else { Err(RescoreError::Played { key: key.clone() }) }
 }
 
 /// The calls of every tape whose manifest is there and is the one that was played.

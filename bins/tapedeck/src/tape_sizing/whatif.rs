@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tapedeck_config::key;
 use tapedeck_engine_model::truth::{Balance, TapeCall, TruthRules, synthetic_tape};
 use tapedeck_engine_model::{Params, SessionModel, StepCost};
 use tapedeck_record::{CallFigure, ExitCode};
@@ -160,8 +161,9 @@ fn known(plan: &SizingPlan, rolling_too: bool, run: &Run) -> Result<Params, Fail
     }
     params.window_ms = run.window_ms().ok_or_else(|| {
         Failure::Usage(format!(
-            "{}: the run knows no inference window (server.window_ms), and the model's law needs one",
-            run.path.display()
+            "{}: the run knows no inference window ({}), and the model's law needs one",
+            run.path.display(),
+            key!(server.window_ms)
         ))
     })?;
     params.block_tokens = run.block_tokens().unwrap_or(params.block_tokens);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tapedeck_config::key;
 use tapedeck_fleet::{Action, Health, Instance, health, pool_from};
 use tapedeck_load::{CallResult, Control, Plan, PreparedCalls, Timeouts};
 use tapedeck_metrics::gpu::distinct;
@@ -52,7 +53,8 @@ async fn reach(patient: &Patient<'_>) -> (Check, bool) {
         // The error says itself what to try.
         Err(error) => {
             let text = error.to_string();
-            let (says, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `server.url` in the config"));
+            let see = format!("see `{}` in the config", key!(server.url));
+            let (says, mend) = text.rsplit_once("; ").unwrap_or((&text, &see));
             (Check::fail("server", says, mend), false)
         }
     }
@@ -66,7 +68,11 @@ fn certificate(patient: &Patient<'_>, open: bool) -> Check {
         Check::warn(
             "tls",
             "any certificate is accepted",
-            "outside a laboratory set accept_any_certificate = false and name the authority in ca_file",
+            format!(
+                "outside a laboratory set {} = false and name the authority in {}",
+                key!(server.accept_any_certificate),
+                key!(server.ca_file)
+            ),
         )
     } else if open {
         Check::ok("tls", "the certificate is good for this name and authority")
@@ -93,7 +99,9 @@ async fn session(patient: &Patient<'_>) -> Check {
     let prepared = match PreparedCalls::new(patient.target.dialect.as_ref(), chunk, Duration::ZERO, [silence])
     {
         Ok(prepared) => Arc::new(prepared),
-        Err(error) => return Check::fail(NAME, error.to_string(), "mend [load] in the config"),
+        Err(error) => {
+            return Check::fail(NAME, error.to_string(), format!("mend [{}] in the config", key!(load)));
+        }
     };
     let timeouts = &config.load.timeouts;
     let plan = Plan {
@@ -143,7 +151,12 @@ async fn session(patient: &Patient<'_>) -> Check {
         other => Check::fail(
             NAME,
             format!("a second of silence in {dialect} ended as {}{code}{said}", other.name()),
-            "check the path in server.url, the dialect and its options, and the token",
+            format!(
+                "check the path in {}, {} and {}, and the token",
+                key!(server.url),
+                key!(server.dialect),
+                key!(server.options)
+            ),
         ),
     }
 }
@@ -154,7 +167,8 @@ async fn well(patient: &Patient<'_>, instance: &Instance) -> Check {
     match health(&*patient.target.connector, instance, limits).await {
         Health::Up => Check::ok(name, "it is well"),
         Health::Down { why } => {
-            Check::fail(name, why, "start the instance, or mend its `health` in the config")
+            let key = key!(instances[instance.name].health);
+            Check::fail(name, why, format!("start the instance, or mend {key} in the config"))
         }
         Health::Unknown => Check::warn(
             name,
@@ -183,7 +197,10 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
             tell(Check::fail(
                 named("metrics"),
                 error.to_string(),
-                "mend `metrics` in the config; `tape-doctor metrics URL` shows what a page holds",
+                format!(
+                    "mend {} in the config; `tape-doctor metrics URL` shows what a page holds",
+                    key!(instances[instance.name].metrics)
+                ),
             ));
             return;
         }
@@ -231,12 +248,16 @@ fn caches(name: String, patient: &Patient<'_>, pool: &PoolInfo) -> Check {
     match pool.prefix_caching {
         Some(false) => Check::ok(name, "prefix caching is off"),
         Some(true) if patient.config.load.unique_per_session => {
-            Check::ok(name, "prefix caching is on, and unique_per_session keeps it from hitting on audio")
+            let key = key!(load.unique_per_session);
+            Check::ok(name, format!("prefix caching is on, and {key} keeps it from hitting on audio"))
         }
         Some(true) => Check::fail(
             name,
             "prefix caching is on: streams that replay one tape would meet each other's cache",
-            "start the engine with --no-enable-prefix-caching, or set unique_per_session = true",
+            format!(
+                "start the engine with --no-enable-prefix-caching, or set {} = true",
+                key!(load.unique_per_session)
+            ),
         ),
         None => Check::skipped(name, "the page does not tell; hits are measured while a tier runs"),
     }
@@ -259,7 +280,8 @@ fn kv_pool(name: String, patient: &Patient<'_>, pool: &PoolInfo) -> Check {
         Some((topology, gb, sizing.architecture().ok()?.kv_bytes_per_token().ok()?))
     };
     let Some((topology, expected_gb, token_bytes)) = theory() else {
-        let says = format!("{tokens} tokens; the config has no sizing.topology to compare them with");
+        let key = key!(sizing.topology);
+        let says = format!("{tokens} tokens; the config has no {key} to compare them with");
         return Check::skipped(name, says);
     };
     #[expect(clippy::cast_precision_loss, reason = "bytes of a card are far below 2^53")]
@@ -269,7 +291,11 @@ fn kv_pool(name: String, patient: &Patient<'_>, pool: &PoolInfo) -> Check {
         Check::warn(
             name,
             says,
-            "compare --gpu-memory-utilization, the weights and the KV's dtype with [sizing]; calibrate overhead_gb",
+            format!(
+                "compare --gpu-memory-utilization, the weights and the KV's dtype with [{}]; calibrate {}",
+                key!(sizing),
+                key!(sizing.overhead_gb)
+            ),
         )
     } else {
         Check::ok(name, says)
@@ -334,7 +360,7 @@ async fn commands(patient: &Patient<'_>, tell: &mut impl FnMut(Check)) {
                 Check::ok(check, told.lines().next().unwrap_or("it printed nothing").to_owned())
             }
             Some(Err(why)) => {
-                Check::warn(check, why, format!("mend environment.commands.{name} in the config"))
+                Check::warn(check, why, format!("mend {}.{name} in the config", key!(environment.commands)))
             }
         });
     }

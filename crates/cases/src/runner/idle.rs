@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use tapedeck_config::key;
 use tapedeck_fleet::{Drain, DrainRules, WaitRules, drain, wait_healthy};
 use tapedeck_record::DrainReason;
 use tapedeck_slo::CutShort;
@@ -36,7 +37,7 @@ pub(super) async fn preflight(world: &World, results: &Path, streams: u32) -> Re
     wait_healthy(&*world.connector, &world.instances, rules, |_| {}).await.map_err(|e| {
         CaseError::Preflight {
             what: e.to_string(),
-            mend: "start the instances, or mend `health` in the config".into(),
+            mend: format!("start the instances, or mend {} in the config", key!(instances[].health)),
         }
     })?;
     Ok(())
