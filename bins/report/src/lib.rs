@@ -157,7 +157,7 @@ pub struct ReportArgs {
 /// What else there is to do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Say why tiers failed: which part of the wait grew, what the engines message, what to try next
+    /// Say why tiers failed: which part of the wait grew, what the engines say, what to try next
     Diagnose {
         /// Run directory
         run: PathBuf,
