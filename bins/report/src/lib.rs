@@ -22,13 +22,13 @@ use tapedeck_record::ExitCode;
 use tapedeck_report::compare::compare;
 use tapedeck_report::data::Tables;
 use tapedeck_report::diagnose::{Diagnosis, diagnose};
+use tapedeck_report::latency_breakdown::{Growth, Part};
 use tapedeck_report::merge::{MergeError, merge};
 use tapedeck_report::rescore::{Changes, RescoreError, rescore};
-use tapedeck_report::symptoms::Finding as Symptoms;
+use tapedeck_report::symptoms::Diagnosed as Symptoms;
 use tapedeck_report::traces::TraceError;
-use tapedeck_report::waits::{Growth, Part};
 use tapedeck_report::{Answer, Lang, ReadError, Reading, Run, Wanted, WriteError, riva, text, write_report};
-use tapedeck_slo::demand::{Demand, Finding, answered, meant_to_fail, told};
+use tapedeck_slo::assertion::{Assertion, AssertionResult, answered, meant_to_fail, told};
 use thiserror::Error;
 
 pub use promise::PromiseArgs;
@@ -136,7 +136,7 @@ pub struct ReportArgs {
     /// Exit with 1 unless this limit is kept, e.g. 'final_s:p95<=2 by instance'; may be given several times; see
     /// docs/figures.md
     #[arg(long, value_name = "LIMIT")]
-    pub fail: Vec<Demand>,
+    pub fail: Vec<Assertion>,
     /// Score the traces anew, with other limits, anchors or rules
     #[arg(long)]
     pub rescore: bool,
@@ -416,22 +416,25 @@ fn page(args: &ReportArgs, given: &Path, folder: &Path, out: &mut dyn Write) -> 
 }
 
 /// Holds every limit against every whole step; of a ladder, only against the tiers up to its N*.
-fn check(run: &Run, answer: &Answer, demands: &[Demand]) -> Vec<Finding> {
+fn check(run: &Run, answer: &Answer, assertions: &[Assertion]) -> Vec<AssertionResult> {
     let n_star = answer.short.as_ref().and_then(|c| c.n_star);
     let steps = run.steps.iter().filter(|s| !s.partial && !meant_to_fail(&s.id, s.report.streams, n_star));
-    let mut findings: Vec<Finding> = steps
-        .flat_map(|step| demands.iter().map(move |demand| (step, demand)))
-        .flat_map(|(step, demand)| {
+    let mut findings: Vec<AssertionResult> = steps
+        .flat_map(|step| assertions.iter().map(move |assertion| (step, assertion)))
+        .flat_map(|(step, assertion)| {
             if step.calls_agree {
-                demand.check(&step.name, &step.report, &step.calls)
+                assertion.check(&step.name, &step.report, &step.calls)
             } else {
                 // Which of the two was changed is not known, so neither is the figure.
-                vec![Finding { step: step.name.clone(), ..Finding::nothing_judged(demand) }]
+                vec![AssertionResult {
+                    step: step.name.clone(),
+                    ..AssertionResult::nothing_judged(assertion)
+                }]
             }
         })
         .collect();
     if findings.is_empty() {
-        findings.extend(demands.iter().map(Finding::nothing_judged));
+        findings.extend(assertions.iter().map(AssertionResult::nothing_judged));
     }
     findings
 }

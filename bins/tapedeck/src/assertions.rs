@@ -4,17 +4,17 @@ use tapedeck_answers::files;
 use tapedeck_cases::{CaseError, prior_results};
 use tapedeck_record::ContentKind;
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{Capacity, Demand, Finding, meant_to_fail};
+use tapedeck_slo::{Assertion, AssertionResult, Capacity, meant_to_fail};
 
 /// Holds every limit against every whole step among `steps`; of a ladder, only against the tiers up to its N*.
 ///
 /// # Errors
 /// Calls that cannot be read back.
 pub(crate) fn check(
-    assertions: &[Demand],
+    assertions: &[Assertion],
     steps: &[String],
     dir: &RunDir,
-) -> Result<Vec<Finding>, CaseError> {
+) -> Result<Vec<AssertionResult>, CaseError> {
     let mut findings = Vec::new();
     if assertions.is_empty() {
         return Ok(findings);
@@ -33,10 +33,10 @@ pub(crate) fn check(
             continue;
         }
         let calls = dir.calls_of(step)?;
-        findings.extend(assertions.iter().flat_map(|demand| demand.check(step, &done.report, &calls)));
+        findings.extend(assertions.iter().flat_map(|assertion| assertion.check(step, &done.report, &calls)));
     }
     if findings.is_empty() {
-        findings.extend(assertions.iter().map(Finding::nothing_judged));
+        findings.extend(assertions.iter().map(AssertionResult::nothing_judged));
     }
     Ok(findings)
 }

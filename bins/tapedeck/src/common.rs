@@ -11,7 +11,7 @@ use tapedeck_cases::{CaseError, Observer, Progress, Role, World};
 use tapedeck_config::{Config, ConfigError, Setting};
 use tapedeck_record::{ExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run};
-use tapedeck_slo::demand::{Demand, told};
+use tapedeck_slo::assertion::{Assertion, told};
 use thiserror::Error;
 
 use crate::assertions;
@@ -54,7 +54,7 @@ pub struct Common {
     /// Exit with 1 unless this limit is kept, e.g. 'final_s:p95<=2 by instance'; may be given several times; see
     /// docs/figures.md
     #[arg(long, value_name = "LIMIT")]
-    pub fail: Vec<Demand>,
+    pub fail: Vec<Assertion>,
     /// Show Prometheus what the client measures, at http://ADDR/metrics; port 0 takes a free one and tells it
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,

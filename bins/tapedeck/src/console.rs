@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tapedeck_answers::Decision;
 use tapedeck_cases::{Observer, Phase, Progress};
 use tapedeck_record::{CallFigure, ExitCode};
-use tapedeck_slo::{Figure, Finding, Limit, LimitResult, Limits, TierReport, Verdict};
+use tapedeck_slo::{AssertionResult, Figure, Limit, LimitResult, Limits, TierReport, Verdict};
 
 use crate::common::Failure;
 use crate::expose::Exposed;
@@ -48,7 +48,7 @@ struct Seen {
     /// Steps that were decided, played or taken over.
     steps: Vec<String>,
     /// How the limits of the command line fared, and what to print of it.
-    findings: Vec<Finding>,
+    findings: Vec<AssertionResult>,
     told: Vec<String>,
     /// Whether an hour of the run passes in moments.
     paused: bool,
@@ -120,7 +120,7 @@ impl Console {
     }
 
     /// How the limits of the command line fared.
-    pub(crate) fn found(&self, told: Vec<String>, findings: Vec<Finding>) {
+    pub(crate) fn found(&self, told: Vec<String>, findings: Vec<AssertionResult>) {
         let mut seen = self.seen();
         (seen.told, seen.findings) = (told, findings);
     }

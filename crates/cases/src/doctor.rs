@@ -63,14 +63,14 @@ pub struct Check {
     pub says: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mend: Option<String>,
+    pub hint: Option<String>,
 }
 
 impl Check {
     /// Nothing stands in the way.
     #[must_use]
     pub fn ok(name: impl Into<String>, says: impl Into<String>) -> Self {
-        Self { name: name.into(), state: State::Ok, says: says.into(), mend: None }
+        Self { name: name.into(), state: State::Ok, says: says.into(), hint: None }
     }
 
     /// There was nothing to check, or no way to.
@@ -81,22 +81,22 @@ impl Check {
 
     /// A run is possible, and will prove less than it could.
     #[must_use]
-    pub fn warn(name: impl Into<String>, says: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Warn, mend: Some(mend.into()), ..Self::ok(name, says) }
+    pub fn warn(name: impl Into<String>, says: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { state: State::Warn, hint: Some(hint.into()), ..Self::ok(name, says) }
     }
 
     /// A run will fail, or prove nothing.
     #[must_use]
-    pub fn fail(name: impl Into<String>, says: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Fail, mend: Some(mend.into()), ..Self::ok(name, says) }
+    pub fn fail(name: impl Into<String>, says: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { state: State::Fail, hint: Some(hint.into()), ..Self::ok(name, says) }
     }
 }
 
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<5} {:<18} {}", self.state.name(), self.name, self.says)?;
-        match &self.mend {
-            Some(mend) => write!(f, "; {mend}"),
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
         }
     }

@@ -22,22 +22,22 @@ pub enum CaseError {
     #[error(transparent)]
     Tape(#[from] TapeError),
     /// A tape that the case plays is not in the config.
-    #[error("no [{section}] in the config: {mend}")]
+    #[error("no [{section}] in the config: {hint}")]
     NoTape {
         /// Section that should name it.
         section: &'static str,
         /// How to mend it.
-        mend: &'static str,
+        hint: &'static str,
     },
     /// What an earlier case should have left is not there.
-    #[error("{what} in {}; {mend}", run.display())]
+    #[error("{what} in {}; {hint}", run.display())]
     Missing {
         /// What is missing.
         what: String,
         /// The run directory.
         run: PathBuf,
         /// The command that makes it, or the flag that stands in for it.
-        mend: String,
+        hint: String,
     },
     /// The tape's audio cannot be cut for the dialect.
     #[error(transparent)]
@@ -46,12 +46,12 @@ pub enum CaseError {
     #[error(transparent)]
     RunDir(#[from] RunDirError),
     /// The environment cannot take the load.
-    #[error("preflight: {what}; {mend}")]
+    #[error("preflight: {what}; {hint}")]
     Preflight {
         /// What is missing.
         what: String,
         /// How to mend it.
-        mend: String,
+        hint: String,
     },
     /// An instance went down, and did so again when the tier was repeated.
     #[error(

@@ -148,7 +148,7 @@ fn answer(world: &World, pools: Vec<InstancePool>, levels: Vec<Level>) -> Result
     #[expect(clippy::cast_precision_loss, reason = "tokens of a few pools are far below 2^53")]
     let streams_by_memory =
         total_tokens(&pools).zip(measured.filter(|m| *m > 0.0)).map(|(total, each)| total as f64 / each);
-    let no_gpu = levels.iter().all(|l| l.vram_used_bytes.is_none()).then(|| match world.gpus.is_empty() {
+    let no_gpu = levels.iter().all(|l| l.vram_used_bytes.is_none()).then_some(match world.gpus.is_empty() {
         true => NoGpu::NoSource,
         false => NoGpu::NotTold,
     });

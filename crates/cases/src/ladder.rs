@@ -7,7 +7,8 @@ use tapedeck_config::{Config, LadderContent, Pace};
 use tapedeck_record::{CallRecord, Case, ContentKind, OutcomeClass, PaceKind, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{
-    Figure, StepFigure, TierReport, capacity, ladder_should_stop, next_refinement, settle, spread_between,
+    Figure, StepFigure, TierReport, adjust_by_holm, capacity, ladder_should_stop, next_refinement,
+    spread_between,
 };
 use tapedeck_stats::percentile;
 
@@ -32,7 +33,7 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
     ladder.refine().await?;
     let Ladder { mut tiers, names, steps: Steps { interrupted, .. } } = ladder;
     // All tests of stationarity are known by now, so that they can share their error rate as they should.
-    settle(&mut tiers, &world.config.slo);
+    adjust_by_holm(&mut tiers, &world.config.slo);
     if !interrupted {
         dir.revise(names.iter().map(String::as_str).zip(&tiers))?;
     }
@@ -198,7 +199,7 @@ fn offline(world: &World, dir: &RunDir, tiers: &[TierReport]) -> Result<Vec<Ceil
     }
     let mut all = Vec::new();
     for step in
-        dir.standing().filter(|s| !s.partial && s.id.case == Case::Ladder && s.id.pace == PaceKind::Off)
+        dir.current().filter(|s| !s.partial && s.id.case == Case::Ladder && s.id.pace == PaceKind::Off)
     {
         if !tiers.iter().any(|t| t.streams == step.report.streams) {
             continue;

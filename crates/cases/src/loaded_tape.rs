@@ -41,7 +41,7 @@ impl Role {
     }
 
     /// What to do where it is missing.
-    const fn mend(self) -> &'static str {
+    const fn hint(self) -> &'static str {
         match self {
             Self::A => "freeze one with `tapectl freeze POOL --spec tape-a` and name it in [tape]",
             Self::B => "freeze one with `tapectl freeze POOL --spec tape-b` and name it in [tape_b]",
@@ -53,7 +53,7 @@ impl Role {
     }
 
     pub(crate) fn missing(self) -> CaseError {
-        CaseError::NoTape { section: self.section(), mend: self.mend() }
+        CaseError::NoTape { section: self.section(), hint: self.hint() }
     }
 }
 

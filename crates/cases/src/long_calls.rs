@@ -40,7 +40,7 @@ pub async fn run(
     let mut tiers: Vec<TierReport> = Vec::new();
     for &streams in &loads {
         tiers.extend(steps.play(&point(world, streams, false)).await?);
-        if tiers.last().is_some_and(TierReport::red_line) {
+        if tiers.last().is_some_and(TierReport::hard_limit) {
             steps.say("the KV pool filled up or a request was preempted, so nothing higher is tried");
             break;
         }

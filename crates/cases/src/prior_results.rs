@@ -59,7 +59,7 @@ pub fn n_star(dir: &RunDir, given: Option<NStar>) -> Result<NStar, CaseError> {
     let missing = |what: String| CaseError::Missing {
         what,
         run: dir.path().to_path_buf(),
-        mend: "climb the ladder first with `tc03 --into RUN_DIR`, or give --n-star N".into(),
+        hint: "climb the ladder first with `tc03 --into RUN_DIR`, or give --n-star N".into(),
     };
     let capacity: Capacity = read_file(dir, files::CAPACITY)?
         .ok_or_else(|| missing("N* is not known: there is no capacity.json".into()))?;

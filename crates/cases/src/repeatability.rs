@@ -75,7 +75,7 @@ fn middle(dir: &RunDir, middle: u32, asked: Option<u32>) -> Result<CommittedStep
             None => "the ladder holds no tier that passed".into(),
         },
         run: dir.path().to_path_buf(),
-        mend: "climb the ladder first with `tc03 --into RUN_DIR`, or name a tier it holds with --streams N"
+        hint: "climb the ladder first with `tc03 --into RUN_DIR`, or name a tier it holds with --streams N"
             .into(),
     })
 }

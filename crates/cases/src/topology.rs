@@ -51,7 +51,7 @@ fn better(one: &Candidate, other: &Candidate, rules: &TopologyRules) -> Option<A
     let n = |c: &Candidate| c.capacity.n_star.unwrap_or(0);
     let step = one.instances.max(other.instances);
     if n(one).abs_diff(n(other)) >= step {
-        return (n(one) > n(other)).then(|| Advantage::NStar {
+        return (n(one) > n(other)).then_some(Advantage::NStar {
             n_star: one.capacity.n_star,
             state: one.capacity.state,
             other_n_star: other.capacity.n_star,
@@ -280,7 +280,7 @@ impl<'a> Compared<'a> {
         wait_healthy(&*self.world.connector, &there, WaitRules::default(), |_| {}).await.map_err(|e| {
             CaseError::Preflight {
                 what: e.to_string(),
-                mend: "mend the topology's commands, or its addresses".into(),
+                hint: "mend the topology's commands, or its addresses".into(),
             }
         })?;
         self.now = to;

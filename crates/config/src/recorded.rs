@@ -81,7 +81,7 @@ mod tests {
         let text =
             "[other]\nx = 1\n[slo]\nconfidence = 7\n[sizing.promise]\nbloking = 1\n[load]\nramp_s = 2.0\n";
         let mut recorded = Recorded::parse(text, "run.toml".as_ref()).unwrap();
-        assert_eq!(recorded.config.load.ramp_s, 2.0);
+        assert!((recorded.config.load.ramp_s - 2.0).abs() < 1e-9);
         let unread: Vec<&str> = recorded.unread.iter().map(|unread| unread.section.as_str()).collect();
         assert_eq!(unread, ["other", "sizing", "slo"]);
         assert!(recorded.unread[2].why.contains("slo.confidence = 7"));

@@ -20,7 +20,7 @@ impl Kept {
     }
 
     /// Arrival of that message, nanoseconds from the run's origin; empty where there is no text.
-    pub(crate) const fn from_ns(&self) -> Option<u64> {
+    pub(crate) const fn since_ns(&self) -> Option<u64> {
         self.from_ns
     }
 }
@@ -34,7 +34,7 @@ mod tests {
         for (at, text) in (1..).zip(texts) {
             kept.reads(text, at);
         }
-        kept.from_ns()
+        kept.since_ns()
     }
 
     #[test]

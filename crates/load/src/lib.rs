@@ -8,17 +8,17 @@
 //! ```no_run
 //! # async fn demo(calls: Vec<(tapedeck_record::CallMeta, bytes::Bytes)>) -> Result<(), Box<dyn std::error::Error>> {
 //! use std::{sync::Arc, time::Duration};
-//! use tapedeck_load::{Control, Deck, Plan, Site, run};
+//! use tapedeck_load::{Control, Plan, PreparedCalls, Target, run};
 //! use tapedeck_transport::{NetConnector, NetOptions};
 //!
 //! let dialect = tapedeck_protocol::registry::dialect("pcm-json", serde_json::Value::Null)?;
-//! let prepared calls = Arc::new(Deck::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls)?);
+//! let prepared = Arc::new(PreparedCalls::new(&*dialect, Duration::from_millis(100), Duration::ZERO, calls)?);
 //! let connector = Arc::new(NetConnector::new(NetOptions::default())?);
-//! let site = Site { connector, endpoint: "ws://gpu-host:9000/asr".parse()?, dialect, bearer: None };
+//! let target = Target { connector, endpoint: "ws://gpu-host:9000/asr".parse()?, dialect, bearer: None };
 //! let plan = Plan { streams: 24, ..Plan::default() };
 //! let (played, mut calls) = tokio::sync::mpsc::unbounded_channel();
 //! let origin = tokio::time::Instant::now();
-//! let run = tokio::spawn(run(plan, prepared calls, site, origin, Control::new(), played));
+//! let run = tokio::spawn(run(plan, prepared, target, origin, Control::new(), played));
 //! while let Some(call) = calls.recv().await {
 //!     println!("{:?}", call.trace.outcome);
 //! }

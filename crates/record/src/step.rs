@@ -251,7 +251,7 @@ impl fmt::Display for StepId {
 /// The steps that N* follows from: whole tiers of the ladder on the tape, in their order. Every repetition of a tier
 /// counts; of a tier that was played again with more loops because only its estimate decided, the last one does.
 /// `id` gives a step's id, or nothing for one that was cut short.
-pub fn ladder_tiers<'a, T>(steps: &'a [T], id: impl Fn(&T) -> Option<&StepId>) -> Vec<&'a T> {
+pub fn ladder_tiers<T>(steps: &[T], id: impl Fn(&T) -> Option<&StepId>) -> Vec<&T> {
     let tiers: Vec<(&T, &StepId)> =
         steps.iter().filter_map(|step| Some((step, id(step).filter(|id| id.is_tier())?))).collect();
     let superseded = |one: &StepId| tiers.iter().any(|(_, other)| other.supersedes(one));

@@ -20,7 +20,7 @@ fn told_alike(config: Config) -> (LadderAnswer, Run, tempfile::TempDir) {
     let answer = climb(config, tmp.path());
     let run = Run::read(&answer.run).unwrap();
     // The rehearsed run was made without a preflight that writes down the tapes; nothing else may be odd.
-    assert_eq!(run.doubts, []);
+    assert_eq!(run.warnings, []);
     let file = fs::read(answer.run.join("capacity.json")).unwrap();
     assert_eq!(serde_json::from_slice::<Capacity>(&file).unwrap(), answer.capacity);
     assert_eq!(Answer::of(&run).short.as_ref(), Some(&answer.capacity));

@@ -4,8 +4,8 @@ use tapedeck_record::{Case, StepId};
 use tapedeck_sizing::statement::Statement;
 use tapedeck_slo::{Capacity, CapacityState, Limit, Limits, TierReport, Verdict, capacity};
 
-use crate::doubt::Weight;
 use crate::html::verdict_name;
+use crate::integrity::Severity;
 use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::Run;
 
@@ -32,7 +32,7 @@ impl Answer {
     /// Decides from the records of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
-        let heavy = run.doubts.iter().filter(|d| d.weight == Weight::Withhold);
+        let heavy = run.warnings.iter().filter(|d| d.severity == Severity::Withhold);
         let withheld: Vec<LocalizedText> = heavy.map(|d| d.said.clone()).collect();
         let tiers: Vec<TierReport> = run.ladder().into_iter().map(|s| s.report.clone()).collect();
         // Without the run's own limits the safety factor is not known: the case's own file then has to say it.

@@ -19,7 +19,9 @@ use crate::section::Section;
 pub(crate) fn sections(run: &Run, lang: Lang) -> (Vec<Section>, Vec<LocalizedText>) {
     let a = &run.answers;
     let (mut found, mut missing) = (Vec::new(), Vec::new());
-    let all: [(&'static str, MessageId, Option<(Section, bool)>); 8] = [
+    // File, title, and the section with whether the case was interrupted.
+    type Entry = (&'static str, MessageId, Option<(Section, bool)>);
+    let all: [Entry; 8] = [
         ("tc01", MessageId::CaseTc01, a.single_stream.as_ref().map(|a| (baseline(a), a.interrupted))),
         ("tc02", MessageId::CaseTc02, a.footprint.as_ref().map(|a| (memory(a), a.interrupted))),
         ("tc03b", MessageId::CaseTc03b, a.long_calls.as_ref().map(|a| (long_calls(a), a.interrupted))),

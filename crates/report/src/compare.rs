@@ -11,7 +11,7 @@ use crate::answer::{Answer, n_star};
 use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::{Run, Step};
 use crate::settings::flatten;
-use crate::symptoms::{ChangeFacts, Finding, symptoms_of_change};
+use crate::symptoms::{ChangeFacts, Diagnosed, symptoms_of_change};
 
 /// A setting that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub struct Comparison {
     /// What the difference may be put down to.
     pub attribution: LocalizedText,
     /// Rules about changes that should have helped.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnosed>,
 }
 
 impl Comparison {
@@ -209,7 +209,7 @@ pub(crate) fn refusals(a: &Run, b: &Run) -> Vec<LocalizedText> {
         if run.steps_unread == 0 && run.steps.is_empty() {
             all.push(message!(MessageId::RefuseNoSteps, run.name()));
         }
-        if run.doubts.iter().any(|d| d.weight == crate::doubt::Weight::Withhold) {
+        if run.warnings.iter().any(|d| d.severity == crate::integrity::Severity::Withhold) {
             all.push(message!(MessageId::RefuseDamaged, run.name()));
         }
     }

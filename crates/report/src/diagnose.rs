@@ -7,10 +7,10 @@ use tapedeck_slo::{Figure, Limit, TierReport, Verdict};
 use tapedeck_stats::percentile;
 
 use crate::html::verdict_name;
+use crate::latency_breakdown::{Growth, Part, growth};
 use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::{Run, Step};
-use crate::symptoms::{Facts, Finding, symptoms};
-use crate::waits::{Growth, Part, growth};
+use crate::symptoms::{Diagnosed, Facts, symptoms};
 
 /// A tier that does not pass, looked into.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Diagnosis<'a> {
     /// What the engines' counters message, a sentence each.
     pub counters: Vec<LocalizedText>,
     /// Symptoms with what to try.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnosed>,
 }
 
 impl Diagnosis<'_> {

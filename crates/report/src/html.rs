@@ -9,8 +9,8 @@ use tapedeck_slo::{Capacity, Verdict};
 
 use crate::answer::{Answer, n_star_line};
 use crate::cases;
-use crate::doubt::Weight;
 use crate::glossary::{hover, hover_of};
+use crate::integrity::Severity;
 use crate::messages::{Lang, LocalizedText, MessageId, message};
 use crate::plots::Named;
 use crate::read::Run;
@@ -87,7 +87,7 @@ impl Writer<'_> {
                 (self.answer_section())
                 @if let Some(section) = crate::promise::section(self.answer) { (self.section(&section)) }
                 @if let Some(campaign) = &campaign { (self.section(campaign)) }
-                (self.doubts())
+                (self.warnings())
                 (self.ladder())
                 (self.curves())
                 (self.diagnoses())
@@ -252,13 +252,14 @@ impl Writer<'_> {
         }
     }
 
-    fn doubts(&self) -> Markup {
-        let doubts: Vec<_> = self.run.doubts.iter().filter(|d| d.weight != Weight::Withhold).collect();
+    fn warnings(&self) -> Markup {
+        let warnings: Vec<_> =
+            self.run.warnings.iter().filter(|d| d.severity != Severity::Withhold).collect();
         html! {
-            @if !doubts.is_empty() {
+            @if !warnings.is_empty() {
                 section id="doubts" {
                     h2 { (self.t(MessageId::Doubts)) }
-                    ul { @for doubt in doubts { li { (self.s(&doubt.said)) } } }
+                    ul { @for warning in warnings { li { (self.s(&warning.said)) } } }
                 }
             }
         }
@@ -281,9 +282,9 @@ impl Writer<'_> {
                 }
                 div class="plots" { @for plot in plots { (plot) } }
                 @for table in section.tables.iter().filter(|t| !t.rows.is_empty()) { (self.table(table)) }
-                @if !section.doubts.is_empty() {
+                @if !section.warnings.is_empty() {
                     h3 { (self.t(MessageId::Uncertain)) }
-                    ul { @for doubt in &section.doubts { li { (self.s(doubt)) } } }
+                    ul { @for warning in &section.warnings { li { (self.s(warning)) } } }
                 }
             }
         }

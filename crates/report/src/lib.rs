@@ -9,15 +9,15 @@
 //!
 //! fn report(run: &std::path::Path) -> Result<String, Box<dyn std::error::Error>> {
 //!     let run = Run::read(run)?;
-//!     for doubt in &run.doubts {
-//!         println!("{}", doubt.said.text(Lang::En));
+//!     for warning in &run.warnings {
+//!         println!("{}", warning.said.text(Lang::En));
 //!     }
 //!     let answer = Answer::of(&run);
 //!     Ok(write_html(&run, &answer, Lang::Zh, false))
 //! }
 //! ```
 //!
-//! Read on in [`read`] (what is read, and when it is doubted), [`answer`] (what is said first), [`diagnose`] and
+//! Read on in [`read`] (what is read, and when it is questioned), [`answer`] (what is said first), [`diagnose`] and
 //! [`symptoms`] (why a tier failed and what to try), [`compare`] and [`merge`] (two runs), [`rescore`] (other limits
 //! on old traces), [`data`] (tables for other tools).
 //!
@@ -30,10 +30,11 @@ pub mod compare;
 mod csv;
 pub mod data;
 pub mod diagnose;
-pub mod doubt;
 mod frame;
 pub mod glossary;
 mod html;
+pub mod integrity;
+pub mod latency_breakdown;
 pub mod line;
 pub mod merge;
 pub mod messages;
@@ -57,10 +58,9 @@ mod svg;
 pub mod symptoms;
 pub mod text;
 pub mod traces;
-pub mod waits;
 
 pub use answer::Answer;
-pub use doubt::{Doubt, Weight};
+pub use integrity::{IntegrityWarning, Severity};
 pub use messages::{Lang, LocalizedText};
 pub use newrun::Derived;
 pub use output::{Wanted, WriteError, Written, write_html, write_report};

@@ -99,7 +99,7 @@ pub(crate) fn section(answer: &Answer) -> Option<Section> {
         Ok(statement) => Some(Section {
             lead: statement.sentences.clone(),
             tables: vec![table(&statement.carried)],
-            doubts: statement.doubts.clone(),
+            warnings: statement.doubts.clone(),
             ..section
         }),
     }
@@ -116,7 +116,7 @@ fn table(carried: &[Carried]) -> Table {
         MessageId::HeadPerHourCalls,
         MessageId::HeadInTurn,
     ];
-    let demand = [MessageId::HeadDemand, MessageId::HeadLinesNeeded];
+    let assertion = [MessageId::HeadDemand, MessageId::HeadLinesNeeded];
     let cell = |value: Option<f64>| value.map_or_else(|| message!(MessageId::NotKnown), |v| number(v).into());
     let rows = carried.iter().map(|c| {
         #[expect(clippy::cast_precision_loss, reason = "lines")]
@@ -140,7 +140,7 @@ fn table(carried: &[Carried]) -> Table {
     });
     Table {
         caption: Some(message!(MessageId::StatementCaption)),
-        head: head.into_iter().chain(demand.into_iter().filter(|_| asked)).map(MessageId::said).collect(),
+        head: head.into_iter().chain(assertion.into_iter().filter(|_| asked)).map(MessageId::said).collect(),
         rows: rows.collect(),
     }
 }

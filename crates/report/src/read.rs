@@ -7,14 +7,14 @@ use tapedeck_answers::Answers;
 use tapedeck_config::{Recorded, key};
 use tapedeck_record::{CallRecord, StepId};
 pub use tapedeck_rundir::blocks::Reading;
-use tapedeck_rundir::blocks::{Bad, Odd, Owners, standing, walk};
+use tapedeck_rundir::blocks::{Bad, Odd, Owners, current, walk};
 use tapedeck_rundir::{CommittedStep, Event, Journal, RunDirError, RunInfo, refuse_newer};
 use tapedeck_sizing::PromisePlan;
 use tapedeck_slo::{Limits, StepEvidence, TierReport};
 
 use crate::csv;
 use crate::data::{Rows, Tables};
-use crate::doubt::Doubt;
+use crate::integrity::IntegrityWarning;
 use crate::line::Line;
 use crate::messages::{MessageId, message};
 use crate::newrun::Derived;
@@ -109,7 +109,7 @@ pub struct Run {
     /// `ladder.csv` as it stands, header first.
     pub ladder_csv: Option<Vec<Vec<String>>>,
     /// What is wrong or missing.
-    pub doubts: Vec<Doubt>,
+    pub warnings: Vec<IntegrityWarning>,
 }
 
 /// Files of which one at least makes a folder a run.
@@ -117,7 +117,7 @@ const SIGNS: [&str; 6] =
     ["run.json", "steps.jsonl", "ladder.csv", "calls.jsonl", "environment.toml", "capacity.json"];
 
 impl Run {
-    /// Reads a run directory; what is missing or damaged is said in [`Run::doubts`], never guessed.
+    /// Reads a run directory; what is missing or damaged is said in [`Run::warnings`], never guessed.
     ///
     /// # Errors
     /// Only where there is nothing of a run at all.
@@ -146,25 +146,25 @@ impl Run {
     /// As [`Run::read`].
     pub fn read_with(path: &Path, tables: Option<&Tables>, reading: Reading) -> Result<Self, ReadError> {
         Self::probe(path)?;
-        let mut doubts = Vec::new();
-        let info = json(path, "run.json", &mut doubts, true);
-        let config = config(path, &mut doubts);
+        let mut warnings = Vec::new();
+        let info = json(path, "run.json", &mut warnings, true);
+        let config = config(path, &mut warnings);
         // A limit must never be the wrong one: where any is not understood, none is known.
         let limits = config.as_ref().and_then(|c| c.section(key!(slo), |config| config.slo.clone()));
         let promise = config.as_ref().map(|c| c.config.sizing.promise.clone()).unwrap_or_default();
-        let environment = toml_table(path, "environment.toml", &mut doubts);
-        let (committed, steps_unread) = journal(path, &mut doubts);
+        let environment = toml_table(path, "environment.toml", &mut warnings);
+        let (committed, steps_unread) = journal(path, &mut warnings);
         let (answers, unread) = Answers::read(path);
-        doubts.extend(unread.into_iter().map(|e| Doubt::unreadable(&e.file, e.why)));
-        let derived = json(path, "derived.json", &mut doubts, false);
-        let events = lines(path, "events.jsonl", &mut doubts);
+        warnings.extend(unread.into_iter().map(|e| IntegrityWarning::unreadable(&e.file, e.why)));
+        let derived = json(path, "derived.json", &mut warnings, false);
+        let events = lines(path, "events.jsonl", &mut warnings);
         let ladder_csv = std::fs::read_to_string(path.join("ladder.csv")).ok().map(|text| csv::cells(&text));
-        let mut steps: Vec<Step> = standing(&committed)
+        let mut steps: Vec<Step> = current(&committed)
             .map(|(_, step)| Step {
                 name: step.step.clone(),
                 id: step.id.clone(),
                 superseded: !step.partial
-                    && standing(&committed).any(|(_, s)| !s.partial && s.id.supersedes(&step.id)),
+                    && current(&committed).any(|(_, s)| !s.partial && s.id.supersedes(&step.id)),
                 partial: step.partial,
                 report: step.report.clone(),
                 evidence: step.evidence.clone(),
@@ -174,8 +174,8 @@ impl Run {
             })
             .collect();
         let growing = Growing { path, reading, committed: &committed, steps: &steps, tables };
-        let series = growing.series(&mut doubts);
-        let calls = growing.calls(&mut doubts);
+        let series = growing.series(&mut warnings);
+        let calls = growing.calls(&mut warnings);
         for (step, (series, calls)) in steps.iter_mut().zip(series.into_iter().zip(calls)) {
             step.series = series;
             step.calls = calls;
@@ -193,9 +193,9 @@ impl Run {
             derived,
             events,
             ladder_csv,
-            doubts,
+            warnings,
         };
-        crate::doubt::cross_check(&mut run);
+        crate::integrity::cross_check(&mut run);
         Ok(run)
     }
 
@@ -223,70 +223,77 @@ impl Run {
     }
 }
 
-/// One line of an optional JSON file; what is there and cannot be read is a doubt, and so is a needed file that is
+/// One line of an optional JSON file; what is there and cannot be read is an integrity warning, and so is a needed file that is
 /// missing.
-fn json<T: DeserializeOwned>(path: &Path, name: &str, doubts: &mut Vec<Doubt>, needed: bool) -> Option<T> {
+fn json<T: DeserializeOwned>(
+    path: &Path,
+    name: &str,
+    warnings: &mut Vec<IntegrityWarning>,
+    needed: bool,
+) -> Option<T> {
     let text = match std::fs::read_to_string(path.join(name)) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             if needed {
-                doubts.push(Doubt::missing(name));
+                warnings.push(IntegrityWarning::missing(name));
             }
             return None;
         }
         Err(e) => {
-            doubts.push(Doubt::unreadable(name, e.to_string()));
+            warnings.push(IntegrityWarning::unreadable(name, e.to_string()));
             return None;
         }
     };
     match serde_json::from_str(&text) {
         Ok(value) => Some(value),
         Err(e) => {
-            doubts.push(Doubt::unreadable(name, e.to_string()));
+            warnings.push(IntegrityWarning::unreadable(name, e.to_string()));
             None
         }
     }
 }
 
-fn toml_table(path: &Path, name: &str, doubts: &mut Vec<Doubt>) -> Option<toml::Table> {
+fn toml_table(path: &Path, name: &str, warnings: &mut Vec<IntegrityWarning>) -> Option<toml::Table> {
     let Ok(text) = std::fs::read_to_string(path.join(name)) else {
-        doubts.push(Doubt::missing(name));
+        warnings.push(IntegrityWarning::missing(name));
         return None;
     };
     match toml::from_str(&text) {
         Ok(table) => Some(table),
         Err(e) => {
-            doubts.push(Doubt::unreadable(name, e.message().to_string()));
+            warnings.push(IntegrityWarning::unreadable(name, e.message().to_string()));
             None
         }
     }
 }
 
-/// The config of the run; each section that cannot be read is a doubt.
-fn config(path: &Path, doubts: &mut Vec<Doubt>) -> Option<Recorded> {
+/// The config of the run; each section that cannot be read is an integrity warning.
+fn config(path: &Path, warnings: &mut Vec<IntegrityWarning>) -> Option<Recorded> {
     const NAME: &str = "run.toml";
     let Ok(text) = std::fs::read_to_string(path.join(NAME)) else {
-        doubts.push(Doubt::missing(NAME));
+        warnings.push(IntegrityWarning::missing(NAME));
         return None;
     };
     match Recorded::parse(&text, Path::new(NAME)) {
         Ok(recorded) => {
             let unread = recorded.unread.iter();
-            doubts
-                .extend(unread.map(|u| Doubt::unreadable(&format!("{NAME} [{}]", u.section), u.why.clone())));
+            warnings
+                .extend(unread.map(|u| {
+                    IntegrityWarning::unreadable(&format!("{NAME} [{}]", u.section), u.why.clone())
+                }));
             Some(recorded)
         }
         Err(e) => {
-            doubts.push(Doubt::unreadable(NAME, e.to_string()));
+            warnings.push(IntegrityWarning::unreadable(NAME, e.to_string()));
             None
         }
     }
 }
 
 /// Every line of a JSON lines file; lines that cannot be read are counted and said.
-fn lines<T: DeserializeOwned>(path: &Path, name: &str, doubts: &mut Vec<Doubt>) -> Vec<T> {
+fn lines<T: DeserializeOwned>(path: &Path, name: &str, warnings: &mut Vec<IntegrityWarning>) -> Vec<T> {
     let Ok(text) = std::fs::read(path.join(name)) else {
-        doubts.push(Doubt::missing(name));
+        warnings.push(IntegrityWarning::missing(name));
         return Vec::new();
     };
     let mut bad = Bad::default();
@@ -297,47 +304,47 @@ fn lines<T: DeserializeOwned>(path: &Path, name: &str, doubts: &mut Vec<Doubt>) 
             Err(e) => bad.add(n + 1, &e),
         }
     }
-    tell_bad(bad, name, doubts);
+    tell_bad(bad, name, warnings);
     all
 }
 
 /// The committed steps in order (with `None` for a line that could not be read), and how many could not be read.
-fn journal(path: &Path, doubts: &mut Vec<Doubt>) -> (Vec<Option<CommittedStep>>, usize) {
+fn journal(path: &Path, warnings: &mut Vec<IntegrityWarning>) -> (Vec<Option<CommittedStep>>, usize) {
     let Ok(journal) = Journal::read(path) else {
-        doubts.push(Doubt::missing("steps.jsonl"));
+        warnings.push(IntegrityWarning::missing("steps.jsonl"));
         return (Vec::new(), 0);
     };
     let unread = journal.unread.len();
-    doubts.extend(
+    warnings.extend(
         journal
             .unread
             .into_iter()
-            .map(|(line, why)| Doubt::withhold(message!(MessageId::StepUnread, line, why))),
+            .map(|(line, why)| IntegrityWarning::withhold(message!(MessageId::StepUnread, line, why))),
     );
     if journal.half_line {
-        doubts.push(Doubt::note(message!(MessageId::HalfLine, "steps.jsonl")));
+        warnings.push(IntegrityWarning::note(message!(MessageId::HalfLine, "steps.jsonl")));
     }
     (journal.steps, unread)
 }
 
 /// Tells what is odd about a growing file of the run.
-fn tell(odd: Option<Odd>, name: &str, doubts: &mut Vec<Doubt>) {
+fn tell(odd: Option<Odd>, name: &str, warnings: &mut Vec<IntegrityWarning>) {
     let Some(odd) = odd else {
-        doubts.push(Doubt::missing(name));
+        warnings.push(IntegrityWarning::missing(name));
         return;
     };
-    tell_bad(odd.bad, name, doubts);
+    tell_bad(odd.bad, name, warnings);
     if odd.strays > 0 {
-        doubts.push(Doubt::note(message!(MessageId::Strays, name, odd.strays)));
+        warnings.push(IntegrityWarning::note(message!(MessageId::Strays, name, odd.strays)));
     }
     if odd.uncommitted > 0 {
-        doubts.push(Doubt::note(message!(MessageId::Uncommitted, name, odd.uncommitted)));
+        warnings.push(IntegrityWarning::note(message!(MessageId::Uncommitted, name, odd.uncommitted)));
     }
 }
 
-fn tell_bad(bad: Bad, name: &str, doubts: &mut Vec<Doubt>) {
+fn tell_bad(bad: Bad, name: &str, warnings: &mut Vec<IntegrityWarning>) {
     if let Some((line, why)) = bad.first {
-        doubts.push(Doubt::note(message!(MessageId::BadLines, name, bad.count, line, why)));
+        warnings.push(IntegrityWarning::note(message!(MessageId::BadLines, name, bad.count, line, why)));
     }
 }
 
@@ -360,7 +367,7 @@ struct Growing<'a> {
 
 impl Growing<'_> {
     /// The calls of every standing step, by its place.
-    fn calls(&self, doubts: &mut Vec<Doubt>) -> Vec<Vec<CallRecord>> {
+    fn calls(&self, warnings: &mut Vec<IntegrityWarning>) -> Vec<Vec<CallRecord>> {
         #[derive(serde::Deserialize)]
         struct Named<'a> {
             #[serde(borrow)]
@@ -399,12 +406,12 @@ impl Growing<'_> {
                 }
             },
         );
-        tell(odd, "calls.jsonl", doubts);
+        tell(odd, "calls.jsonl", warnings);
         all
     }
 
     /// The samples of every standing step, by its place.
-    fn series(&self, doubts: &mut Vec<Doubt>) -> Vec<Series> {
+    fn series(&self, warnings: &mut Vec<IntegrityWarning>) -> Vec<Series> {
         let mut all: Vec<Series> = self.steps.iter().map(|step| step.series.clone()).collect();
         let odd = walk(
             &self.path.join("series.jsonl"),
@@ -431,7 +438,7 @@ impl Growing<'_> {
                 }
             },
         );
-        tell(odd, "series.jsonl", doubts);
+        tell(odd, "series.jsonl", warnings);
         all
     }
 

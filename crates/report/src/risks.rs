@@ -5,7 +5,7 @@ use tapedeck_record::Case;
 use tapedeck_slo::{CapacityState, LeakVerdict, Verdict};
 
 use crate::answer::Answer;
-use crate::doubt::Weight;
+use crate::integrity::Severity;
 use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::Run;
 
@@ -81,7 +81,7 @@ pub fn risks(run: &Run, answer: &Answer) -> Vec<Risk> {
     if unchecked {
         add(Level::Seen, message!(MessageId::RiskCertificate));
     }
-    let damaged = run.doubts.iter().filter(|d| d.weight != Weight::Missing).count();
+    let damaged = run.warnings.iter().filter(|d| d.severity != Severity::Missing).count();
     if damaged > 0 {
         add(Level::Seen, message!(MessageId::RiskDamaged, damaged));
     }

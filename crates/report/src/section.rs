@@ -21,6 +21,6 @@ pub(crate) struct Section {
     pub(crate) lead: Vec<LocalizedText>,
     pub(crate) tables: Vec<Table>,
     /// What is uncertain.
-    pub(crate) doubts: Vec<LocalizedText>,
+    pub(crate) warnings: Vec<LocalizedText>,
     pub(crate) plots: Vec<Named>,
 }

@@ -127,7 +127,7 @@ pub enum Symptom {
 
 /// A symptom that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct Diagnosed {
     /// Which.
     pub symptom: Symptom,
     /// The figures that show it.
@@ -138,7 +138,7 @@ pub struct Finding {
     pub next: LocalizedText,
 }
 
-fn finding(symptom: Symptom, seen: LocalizedText) -> Finding {
+fn finding(symptom: Symptom, seen: LocalizedText) -> Diagnosed {
     let (look, next) = match symptom {
         Symptom::ColdStart => (MessageId::LookCold, MessageId::NextCold),
         Symptom::LateFirstText => (MessageId::LookTtft, MessageId::NextTtft),
@@ -162,7 +162,7 @@ fn finding(symptom: Symptom, seen: LocalizedText) -> Finding {
         Symptom::StillRising => (MessageId::LookRising, MessageId::NextRising),
         Symptom::CachesAnswer => (MessageId::LookCaches, MessageId::NextCaches),
     };
-    Finding { symptom, seen, look: look.said(), next: next.said() }
+    Diagnosed { symptom, seen, look: look.said(), next: next.said() }
 }
 
 /// Whether a figure grew by half and by so much at least.
@@ -172,7 +172,7 @@ fn grew(before: Option<f64>, after: Option<f64>, at_least: f64) -> bool {
 
 /// Every symptom that the facts show, the table's order first.
 #[must_use]
-pub fn symptoms(f: &Facts) -> Vec<Finding> {
+pub fn symptoms(f: &Facts) -> Vec<Diagnosed> {
     let mut all = Vec::new();
     let mut see = |symptom, seen: LocalizedText| all.push(finding(symptom, seen));
     let over = |value: Option<f64>, limit: Option<f64>| value.zip(limit).is_some_and(|(v, l)| v > l);
@@ -290,7 +290,7 @@ pub struct ChangeFacts {
 /// that `[environment.commands]` recorded, a key of the config), so that a setting that merely has such a word in its
 /// name blames nobody.
 #[must_use]
-pub fn symptoms_of_change(f: &ChangeFacts, seen: &LocalizedText) -> Vec<Finding> {
+pub fn symptoms_of_change(f: &ChangeFacts, seen: &LocalizedText) -> Vec<Diagnosed> {
     if !f.slower {
         return Vec::new();
     }

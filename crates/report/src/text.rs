@@ -5,10 +5,10 @@ use tapedeck_slo::Estimate;
 use crate::answer::{Answer, n_star_line};
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
-use crate::doubt::Weight;
+use crate::integrity::Severity;
 use crate::messages::{Lang, LocalizedText, MessageId, message, number};
 use crate::read::Run;
-use crate::symptoms::Finding;
+use crate::symptoms::Diagnosed;
 
 /// The answer in a few lines.
 #[must_use]
@@ -46,8 +46,8 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
         Some(false) => message!(MessageId::IsReal),
         None => message!(MessageId::IsUnknown),
     });
-    for doubt in run.doubts.iter().filter(|d| d.weight != Weight::Withhold) {
-        put(doubt.said.clone());
+    for warning in run.warnings.iter().filter(|d| d.severity != Severity::Withhold) {
+        put(warning.said.clone());
     }
     lines
 }
@@ -57,8 +57,8 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
 pub fn diagnosis(run: &Run, all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
     // Figures of a run that may have been changed are looked into all the same, but not without a word.
-    for doubt in run.doubts.iter().filter(|d| d.weight == Weight::Withhold) {
-        lines.push(doubt.said.text(lang).to_string());
+    for warning in run.warnings.iter().filter(|d| d.severity == Severity::Withhold) {
+        lines.push(warning.said.text(lang).to_string());
     }
     if run.steps.is_empty() {
         lines.push(MessageId::DiagnosisNoSteps.template(lang).to_string());
@@ -97,7 +97,7 @@ pub fn diagnosis(run: &Run, all: &[Diagnosis<'_>], lang: Lang) -> Vec<String> {
 }
 
 /// A symptom in three lines: what was seen, what to take apart, what to try.
-fn told(finding: &Finding) -> [(&'static str, LocalizedText); 3] {
+fn told(finding: &Diagnosed) -> [(&'static str, LocalizedText); 3] {
     let pair = |word: MessageId, said: &LocalizedText| LocalizedText {
         en: format!("{}: {}", word.template(Lang::En), said.en),
         zh: format!("{}：{}", word.template(Lang::Zh), said.zh),

@@ -9,12 +9,12 @@ use tapedeck_record::Trace;
 
 /// Traces that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be read{}: {why}; {mend}", path.display(), line.map_or_else(String::new, |l| format!(" at line {l}")))]
+#[error("{} cannot be read{}: {why}; {hint}", path.display(), line.map_or_else(String::new, |l| format!(" at line {l}")))]
 pub struct TraceError {
     path: PathBuf,
     line: Option<usize>,
     why: String,
-    mend: &'static str,
+    hint: &'static str,
 }
 
 /// Every trace of a step, in the order of ends.
@@ -23,11 +23,11 @@ pub struct TraceError {
 /// A file that is missing or damaged: a part of the traces would give other figures, so there are none.
 pub fn traces(run: &Path, step: &str) -> Result<Vec<Trace>, TraceError> {
     let path = run.join("trace").join(format!("{step}.jsonl.gz"));
-    let mend = match run.join("derived.json").exists() {
+    let hint = match run.join("derived.json").exists() {
         true => "this run was merged or rescored and keeps no traces: take the run that it was made from",
         false => "traces are written by every case: was the file moved?",
     };
-    let fail = |line, why: String| TraceError { path: path.clone(), line, why, mend };
+    let fail = |line, why: String| TraceError { path: path.clone(), line, why, hint };
     let file = File::open(&path).map_err(|e| fail(None, e.to_string()))?;
     let reader = BufReader::with_capacity(1 << 16, MultiGzDecoder::new(BufReader::new(file)));
     let mut all = Vec::new();

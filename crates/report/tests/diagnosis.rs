@@ -12,11 +12,11 @@ use tapedeck_record::{
 use tapedeck_report::Run;
 use tapedeck_report::answer::Answer;
 use tapedeck_report::diagnose::{Diagnosis, diagnose};
+use tapedeck_report::latency_breakdown::Part;
 use tapedeck_report::read::Step;
 use tapedeck_report::samples::Samples;
 use tapedeck_report::series::Series;
 use tapedeck_report::symptoms::Symptom;
-use tapedeck_report::waits::Part;
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Bounds, Limits, TierEvidence, TtftBasis, Verdict, judge};
 
@@ -147,7 +147,7 @@ fn run(steps: Vec<Step>) -> Run {
         derived: None,
         events: Vec::new(),
         ladder_csv: None,
-        doubts: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 

@@ -20,21 +20,21 @@ mod tests {
     fn what_it_makes_is_a_run_without_doubt() {
         let tmp = tempfile::tempdir().unwrap();
         let run = Run::read(&make(tmp.path(), 6_160, 11_220).unwrap()).unwrap();
-        assert_eq!(run.doubts, []);
+        assert_eq!(run.warnings, []);
         assert_eq!(run.steps.iter().map(|s| s.calls.len()).sum::<usize>(), 6_160);
         assert_eq!(run.steps.iter().map(|s| s.series.samples).sum::<u64>(), 11_220);
         // An N* with tiers that pass and tiers that fail: the page has all its parts.
         let n_star = Answer::of(&run).short.and_then(|c| c.n_star);
         assert!(n_star.is_some_and(|n| n > 8 && n < 48), "{n_star:?}");
     }
-    /// Every file of a report, its page and the doubts about its run.
+    /// Every file of a report, its page and the integrity warnings about its run.
     fn report(run: &Path, out: &Path, reading: Reading) -> (BTreeMap<PathBuf, Vec<u8>>, String, Vec<String>) {
         let tables = Tables::create(out).unwrap();
         let run = Run::read_with(run, Some(&tables), reading).unwrap();
         let files = tables.finish(&run).unwrap();
         let page = write_html(&run, &Answer::of(&run), Lang::En, false);
         let files = files.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
-        (files, page, run.doubts.iter().map(|doubt| doubt.said.en.clone()).collect())
+        (files, page, run.warnings.iter().map(|warning| warning.said.en.clone()).collect())
     }
 
     #[test]
@@ -59,20 +59,24 @@ mod tests {
         let bytes = |n: usize| NonZeroUsize::new(n).unwrap();
         let with = |name: &str, workers: usize, block_bytes: usize| {
             let reading = Reading { workers: bytes(workers), block_bytes: bytes(block_bytes) };
-            let (files, page, doubts) = report(&run, &tmp.path().join(name), reading);
+            let (files, page, warnings) = report(&run, &tmp.path().join(name), reading);
             let names = |path: PathBuf| path.file_name().unwrap().to_os_string();
             let files: BTreeMap<_, _> = files.into_iter().map(|(path, bytes)| (names(path), bytes)).collect();
-            (files, page, doubts)
+            (files, page, warnings)
         };
-        let (files, page, doubts) = with("one", 1, 50_000);
+        let (files, page, warnings) = with("one", 1, 50_000);
         assert!(files.len() >= 3 && files.values().all(|bytes| bytes.len() > 1_000), "{:?}", files.keys());
         assert!(
-            doubts.iter().any(|said| said.contains("series.jsonl") && said.contains("2001")),
-            "{doubts:?}"
+            warnings.iter().any(|said| said.contains("series.jsonl") && said.contains("2001")),
+            "{warnings:?}"
         );
-        assert!(doubts.len() >= 4, "{doubts:?}");
+        assert!(warnings.len() >= 4, "{warnings:?}");
         for (name, workers) in [("two", 2), ("five", 5)] {
-            assert_eq!(with(name, workers, 50_000), (files.clone(), page.clone(), doubts.clone()), "{name}");
+            assert_eq!(
+                with(name, workers, 50_000),
+                (files.clone(), page.clone(), warnings.clone()),
+                "{name}"
+            );
         }
         // Blocks end anywhere; a Parquet file has a part for each of them.
         let csv = |files: &BTreeMap<std::ffi::OsString, Vec<u8>>| -> Vec<Vec<u8>> {
@@ -81,7 +85,7 @@ mod tests {
         };
         for (name, block_bytes) in [("small", 7_000), ("whole", 100_000_000)] {
             let other = with(name, 2, block_bytes);
-            assert!(csv(&other.0) == csv(&files) && other.1 == page && other.2 == doubts, "{name}");
+            assert!(csv(&other.0) == csv(&files) && other.1 == page && other.2 == warnings, "{name}");
         }
     }
 }

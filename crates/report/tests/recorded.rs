@@ -32,7 +32,7 @@ fn recorded(under: &Path) -> PathBuf {
 fn everything_of_it_can_be_read_but_it_is_not_judged_again() {
     let tmp = tempfile::tempdir().unwrap();
     let run = Run::read(&recorded(tmp.path())).unwrap();
-    assert_eq!(run.doubts, []);
+    assert_eq!(run.warnings, []);
     assert_eq!(run.steps.len(), 8);
     assert!(run.steps.iter().all(|s| s.calls_agree));
     // What the case said of it, from the same tiers.

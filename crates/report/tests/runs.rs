@@ -12,9 +12,9 @@ use tapedeck_record::{
 use tapedeck_report::compare::{Direction, compare};
 use tapedeck_report::data::Tables;
 use tapedeck_report::diagnose::diagnose;
+use tapedeck_report::latency_breakdown::Part;
 use tapedeck_report::merge::{MergeError, merge};
-use tapedeck_report::waits::Part;
-use tapedeck_report::{Answer, Lang, ReadError, Reading, Run, Weight, text, write_html};
+use tapedeck_report::{Answer, Lang, ReadError, Reading, Run, Severity, text, write_html};
 use tapedeck_rundir::{Event, RunDir, RunInfo};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Bounds, Expected, InstanceFacts, Limits, TierEvidence, capacity, judge};
@@ -194,7 +194,7 @@ fn the_page_says_what_may_be_promised_in_both_languages() {
     let path = make(tmp.path(), &Made { extra_config: promise, ..USUAL });
     fs::write(path.join("offline.json"), r#"[{"streams": 60, "audio_s_per_s": 81.9, "rtf_p50": 0.5, "rtf_p95": 0.7, "calls": 540, "errors": 0}]"#).unwrap();
     let mut run = Run::read(&path).unwrap();
-    assert_eq!(run.doubts, []);
+    assert_eq!(run.warnings, []);
     let answer = Answer::of(&run);
     let statement = answer.statement.clone().unwrap().unwrap();
     // N* is 3, and 0.7 x 3 leaves two lines; five calls an hour of three minutes are a quarter of an Erlang.
@@ -233,7 +233,7 @@ fn a_promise_that_cannot_be_read_is_a_doubt() {
     let tmp = tempfile::tempdir().unwrap();
     let made = Made { extra_config: "\n[sizing.promise]\nbloking = 0.05\n", ..USUAL };
     let run = Run::read(&make(tmp.path(), &made)).unwrap();
-    assert!(run.doubts.iter().any(|d| d.said.en.contains("sizing.promise")), "{:?}", run.doubts);
+    assert!(run.warnings.iter().any(|d| d.said.en.contains("sizing.promise")), "{:?}", run.warnings);
     assert_eq!(run.promise, Default::default());
 }
 
@@ -241,7 +241,7 @@ fn a_promise_that_cannot_be_read_is_a_doubt() {
 fn a_whole_run_is_read_without_doubt_and_says_its_answer_in_both_languages() {
     let tmp = tempfile::tempdir().unwrap();
     let run = Run::read(&make(tmp.path(), &USUAL)).unwrap();
-    assert_eq!(run.doubts, []);
+    assert_eq!(run.warnings, []);
     assert_eq!(n_star(&run), Some(3));
     assert!(run.steps.iter().all(|s| s.calls_agree));
     let answer = Answer::of(&run);
@@ -288,7 +288,7 @@ fn fragments_of_html_in_a_servers_words_do_not_run() {
     let words = "<img src=x onerror=alert(1)></td>";
     let run = Run::read(&make(tmp.path(), &Made { server_words: Some(words), ..USUAL })).unwrap();
     // The call with those words is read like any other.
-    assert!(run.steps.iter().all(|s| s.calls_agree), "{:?}", run.doubts);
+    assert!(run.steps.iter().all(|s| s.calls_agree), "{:?}", run.warnings);
     let said = run.steps[1].calls.iter().find_map(|c| c.outcome.words.clone());
     assert_eq!(said.as_deref(), Some(words));
     let page = write_html(&run, &Answer::of(&run), Lang::En, true);
@@ -322,7 +322,7 @@ fn edited_figures_and_verdicts_withhold_the_answer() {
         let path = make(tmp.path(), &USUAL);
         edit(&path.join(file), from, to);
         let run = Run::read(&path).unwrap();
-        assert!(run.doubts.iter().any(|d| d.weight == Weight::Withhold), "{file}: {to} was believed");
+        assert!(run.warnings.iter().any(|d| d.severity == Severity::Withhold), "{file}: {to} was believed");
         assert_eq!(n_star(&run), None, "{file}: {to}");
         let page = write_html(&run, &Answer::of(&run), Lang::En, false);
         assert!(page.contains("N* is not stated, because:"));
@@ -336,7 +336,7 @@ fn edited_tables_are_said_and_not_believed() {
     edit(&path.join("ladder.csv"), "\n60,", "\n90,");
     edit(&path.join("capacity.json"), "\"n_star\":3", "\"n_star\":60");
     let run = Run::read(&path).unwrap();
-    assert_eq!(run.doubts.len(), 2, "{:?}", run.doubts);
+    assert_eq!(run.warnings.len(), 2, "{:?}", run.warnings);
     assert_eq!(n_star(&run), Some(3));
 }
 
@@ -347,7 +347,7 @@ fn what_is_missing_is_said_and_the_rest_is_shown() {
         let path = make(tmp.path(), &USUAL);
         fs::remove_file(path.join(file)).unwrap();
         let run = Run::read(&path).unwrap();
-        assert!(run.doubts.iter().any(|d| d.said.en.starts_with(file)), "{file} was not missed");
+        assert!(run.warnings.iter().any(|d| d.said.en.starts_with(file)), "{file} was not missed");
         // Without the config, the case's own file says N*, as long as the tiers agree with it.
         assert_eq!(n_star(&run), Some(3), "without {file}");
         assert!(write_html(&run, &Answer::of(&run), Lang::Zh, false).contains("<table"));
@@ -366,8 +366,8 @@ fn a_killed_run_is_read_up_to_its_last_commit() {
     assert_eq!(run.steps.len(), 1);
     let answer = Answer::of(&run);
     assert_eq!(answer.short.unwrap().display(), ">= 3, censored");
-    assert!(run.doubts.iter().any(|d| d.said.en.contains("half a line")));
-    assert!(run.doubts.iter().any(|d| d.said.en.contains("after the last commit")));
+    assert!(run.warnings.iter().any(|d| d.said.en.contains("half a line")));
+    assert!(run.warnings.iter().any(|d| d.said.en.contains("after the last commit")));
 }
 
 #[test]
@@ -403,8 +403,8 @@ fn answers_of_other_shapes_are_said_and_never_read() {
     }
     let run = Run::read(&path).unwrap();
     for name in ["tc01", "tc02", "tc03b", "tc04", "tc05", "tc06", "tc07", "tc08"] {
-        let said = |d: &&tapedeck_report::Doubt| d.said.en.contains(&format!("{name}.json"));
-        assert_eq!(run.doubts.iter().filter(said).count(), 1, "{name}: {:?}", run.doubts);
+        let said = |d: &&tapedeck_report::IntegrityWarning| d.said.en.contains(&format!("{name}.json"));
+        assert_eq!(run.warnings.iter().filter(said).count(), 1, "{name}: {:?}", run.warnings);
     }
     let page = write_html(&run, &Answer::of(&run), Lang::En, false);
     assert!(!page.contains("<section id=\"tc05\"") && !page.contains("<i>x"));
@@ -458,7 +458,7 @@ fn no_english_sentence_is_left_in_the_chinese_page() {
     let path = make(tmp.path(), &USUAL);
     add_answers(&path);
     let run = Run::read(&path).unwrap();
-    assert_eq!(run.doubts, []);
+    assert_eq!(run.warnings, []);
     let answer = Answer::of(&run);
     let page = write_html(&run, &answer, Lang::Zh, false);
     let english: Vec<String> = visible(&page).into_iter().filter(|t| is_english_sentence(t)).collect();
@@ -538,7 +538,7 @@ fn other_versions_are_read_as_far_as_they_can_be_and_no_number_is_guessed() {
         edit(&later.join(file), from, "{\"of_a_later_version\":{\"a\":[1]},");
     }
     let run = Run::read(&later).unwrap();
-    assert_eq!((n_star(&run), run.steps.len()), (Some(3), 2), "{:?}", run.doubts);
+    assert_eq!((n_star(&run), run.steps.len()), (Some(3), 2), "{:?}", run.warnings);
     // An earlier one did not know a field that a verdict rests on.
     let earlier = make(tmp.path(), &Made { id: "earlier", ..USUAL });
     edit(&earlier.join("steps.jsonl"), "\"point_only\":", "\"point_was\":");
@@ -597,7 +597,7 @@ fn rows_of_two_days_merge_and_what_must_not_be_mixed_is_refused() {
     let both = Run::read(&out).unwrap();
     assert_eq!((both.ladder().len(), n_star(&both)), (4, Some(3)));
     assert_eq!(
-        both.doubts.iter().map(|d| d.said.en.as_str()).collect::<Vec<_>>(),
+        both.warnings.iter().map(|d| d.said.en.as_str()).collect::<Vec<_>>(),
         ["Not measured in one go: merged from made, tuesday."]
     );
     assert!(both.steps.iter().all(|s| s.calls_agree && s.series.samples == 60));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tapedeck_record::CallRecord;
 use tapedeck_rundir::{CommittedStep, ladder_of, read_run};
-use tapedeck_slo::{Demand, Finding, Limits, TierReport, capacity};
+use tapedeck_slo::{Assertion, AssertionResult, Limits, TierReport, capacity};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let run = std::env::args_os().nth(1).map(PathBuf::from);
@@ -48,11 +48,11 @@ fn judge(run: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let calls = BufReader::new(std::fs::File::open(run.join("calls.jsonl"))?);
     let calls = calls.lines().map(|line| Ok(serde_json::from_str::<Line>(&line?)?));
     let calls = calls.collect::<Result<Vec<Line>, Box<dyn Error>>>()?;
-    let demand: Demand = "final_s:p95<=0.8 by bucket".parse()?;
+    let assertion: Assertion = "final_s:p95<=0.8 by bucket".parse()?;
     for step in whole {
         let own = calls.iter().filter(|l| l.step == step.step).map(|l| l.call.clone());
-        let findings = demand.check(&step.step, &step.report, &own.collect::<Vec<_>>());
-        lines.extend(findings.iter().map(Finding::sentence));
+        let findings = assertion.check(&step.step, &step.report, &own.collect::<Vec<_>>());
+        lines.extend(findings.iter().map(AssertionResult::sentence));
     }
     Ok(lines)
 }

@@ -26,7 +26,7 @@ pub fn write_with(
 }
 
 /// Where a file that takes long to write grows until it is whole.
-pub(crate) fn beside(path: &Path) -> std::path::PathBuf {
+pub(crate) fn temporary_path(path: &Path) -> std::path::PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".part");
     path.with_file_name(name)

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use crate::lanes::in_order;
+use crate::ordered_pool::in_order;
 use crate::step::CommittedStep;
 
 /// How a run is read; nothing that is found depends on it.
@@ -29,7 +29,7 @@ impl Default for Reading {
 }
 
 /// Steps that nothing replaced, with their place in the journal.
-pub fn standing(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usize, &CommittedStep)> {
+pub fn current(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usize, &CommittedStep)> {
     committed
         .iter()
         .enumerate()
@@ -48,11 +48,11 @@ impl Owners {
     /// `end` is the length of the file when a step was committed.
     #[must_use]
     pub fn new(committed: &[Option<CommittedStep>], end: fn(&CommittedStep) -> u64) -> Self {
-        let standing: Vec<usize> = standing(committed).map(|(at, _)| at).collect();
+        let current: Vec<usize> = current(committed).map(|(at, _)| at).collect();
         let parts = committed
             .iter()
             .enumerate()
-            .filter_map(|(at, step)| Some((end(step.as_ref()?), standing.iter().position(|s| *s == at))))
+            .filter_map(|(at, step)| Some((end(step.as_ref()?), current.iter().position(|s| *s == at))))
             .collect();
         Self { parts }
     }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Sample, Schema, StepId, ladder_tiers};
 
 use crate::atomic;
+use crate::delta::Bounds;
 use crate::error::RunDirError;
 use crate::event::EventDetail;
-use crate::lean::Bounds;
 use crate::step::{CommittedStep, StepWriter};
 use crate::tables;
 use tapedeck_slo::{StepEvidence, TierReport};
@@ -56,13 +56,13 @@ pub struct Event {
 
 /// A file that only grows, and is cut back to a known length when a run is taken up again.
 #[derive(Debug)]
-pub(crate) struct Growing {
+pub(crate) struct AppendFile {
     path: PathBuf,
     file: File,
     len: u64,
 }
 
-impl Growing {
+impl AppendFile {
     fn open(path: PathBuf, keep_bytes: Option<u64>) -> Result<Self, RunDirError> {
         let open = || {
             let file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -101,10 +101,10 @@ pub struct RunDir {
     path: PathBuf,
     info: RunInfo,
     steps: Vec<CommittedStep>,
-    pub(crate) calls: Growing,
-    pub(crate) series: Growing,
-    journal: Growing,
-    events: Growing,
+    pub(crate) calls: AppendFile,
+    pub(crate) series: AppendFile,
+    journal: AppendFile,
+    events: AppendFile,
     _lock: File,
 }
 
@@ -202,10 +202,10 @@ impl RunDir {
         journal_bytes: Option<u64>,
     ) -> Result<Self, RunDirError> {
         let kept = |bytes: fn(&CommittedStep) -> u64| journal_bytes.map(|_| steps.last().map_or(0, bytes));
-        let calls = Growing::open(path.join("calls.jsonl"), kept(|s| s.calls_bytes))?;
-        let series = Growing::open(path.join("series.jsonl"), kept(|s| s.series_bytes))?;
-        let journal = Growing::open(path.join(JOURNAL), journal_bytes)?;
-        let events = Growing::open(path.join("events.jsonl"), None)?;
+        let calls = AppendFile::open(path.join("calls.jsonl"), kept(|s| s.calls_bytes))?;
+        let series = AppendFile::open(path.join("series.jsonl"), kept(|s| s.series_bytes))?;
+        let journal = AppendFile::open(path.join(JOURNAL), journal_bytes)?;
+        let events = AppendFile::open(path.join("events.jsonl"), None)?;
         let dir = Self { path, info, steps, calls, series, journal, events, _lock: lock };
         dir.write_tables()?;
         Ok(dir)
@@ -319,12 +319,12 @@ impl RunDir {
         let lines: Result<Vec<String>, _> = self.steps.iter().map(|s| json_line(s, &self.path)).collect();
         let path = self.path.join(JOURNAL);
         atomic::write(&path, lines?.concat().as_bytes())?;
-        self.journal = Growing::open(path, None)?;
+        self.journal = AppendFile::open(path, None)?;
         self.write_tables()
     }
 
     /// The steps that tables and verdicts are made of: whole ones, and a cut one only while nothing followed it.
-    pub fn standing(&self) -> impl Iterator<Item = &CommittedStep> {
+    pub fn current(&self) -> impl Iterator<Item = &CommittedStep> {
         self.steps
             .iter()
             .enumerate()
@@ -335,7 +335,7 @@ impl RunDir {
     /// The tiers that N* follows from, in the order of commits; see [`ladder_tiers`].
     #[must_use]
     pub fn ladder(&self) -> Vec<&CommittedStep> {
-        ladder_of(&self.standing().collect::<Vec<_>>())
+        ladder_of(&self.current().collect::<Vec<_>>())
     }
 
     /// Every call of a finished whole step, in the order of their ends; empty for a step that is not there.
@@ -355,25 +355,24 @@ impl RunDir {
     }
 
     fn write_tables(&self) -> Result<(), RunDirError> {
-        let standing: Vec<_> = self.standing().collect();
+        let current: Vec<_> = self.current().collect();
         let written = |name: &str, made: io::Result<Vec<u8>>| {
             let bytes = made.map_err(|e| RunDirError::io("write", &self.path.join(name), e))?;
             self.write_file(name, &bytes)
         };
-        let rows = standing.iter().map(|step| {
-            let superseded =
-                !step.partial && standing.iter().any(|s| !s.partial && s.id.supersedes(&step.id));
+        let rows = current.iter().map(|step| {
+            let superseded = !step.partial && current.iter().any(|s| !s.partial && s.id.supersedes(&step.id));
             (&step.report, tables::notes(step.partial, superseded))
         });
         written("ladder.csv", tables::ladder_csv(rows))?;
-        written("tiers.csv", tables::tiers_csv(&standing))
+        written("tiers.csv", tables::tiers_csv(&current))
     }
 }
 
 /// The tiers that N* follows from, among the standing steps of a run.
 #[must_use]
-pub fn ladder_of<'a>(standing: &[&'a CommittedStep]) -> Vec<&'a CommittedStep> {
-    ladder_tiers(standing, |step| (!step.partial).then_some(&step.id)).into_iter().copied().collect()
+pub fn ladder_of<'a>(current: &[&'a CommittedStep]) -> Vec<&'a CommittedStep> {
+    ladder_tiers(current, |step| (!step.partial).then_some(&step.id)).into_iter().copied().collect()
 }
 
 /// Every sample of a finished whole step of a run that is not open for writing, in order; empty for a step that is not

@@ -26,12 +26,12 @@
 
 pub mod atomic;
 pub mod blocks;
+mod delta;
 pub mod dir;
 pub mod error;
 mod event;
-mod lanes;
 mod lateness;
-mod lean;
+mod ordered_pool;
 pub mod step;
 pub mod tables;
 

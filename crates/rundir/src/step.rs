@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Sample, StepId, Texts, Trace};
 use tapedeck_slo::{StepEvidence, TierReport};
 
-use crate::atomic::{self, beside};
+use crate::atomic::{self, temporary_path};
+use crate::delta::Bounds;
 use crate::dir::{RunDir, json_line};
 use crate::error::RunDirError;
 use crate::lateness::ChunkSeries;
-use crate::lean::Bounds;
 
 /// A step that was committed: one line of `steps.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,8 +101,8 @@ impl StepWriter {
         let folder = run.join("trace");
         fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
         let trace_path = folder.join(format!("{step}.jsonl.gz"));
-        let file =
-            File::create(beside(&trace_path)).map_err(|e| RunDirError::io("create", &trace_path, e))?;
+        let file = File::create(temporary_path(&trace_path))
+            .map_err(|e| RunDirError::io("create", &trace_path, e))?;
         Ok(Self {
             id: id.clone(),
             step,
@@ -188,7 +188,7 @@ impl StepWriter {
         let io = |e| RunDirError::io("write", &self.trace_path, e);
         let file = self.trace.finish().map_err(io)?.into_inner().map_err(|e| io(e.into_error()))?;
         file.sync_data().map_err(io)?;
-        fs::rename(beside(&self.trace_path), &self.trace_path).map_err(io)?;
+        fs::rename(temporary_path(&self.trace_path), &self.trace_path).map_err(io)?;
         dir.calls.append(&self.calls)?;
         dir.series.append(&self.series)
     }

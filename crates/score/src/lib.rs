@@ -14,14 +14,14 @@
 //! }
 //! ```
 //!
-//! Read on in [`score()`] (every figure) and [`owed_intervals`] (when the server owed an answer, the ground of the
+//! Read on in [`score()`] (every figure) and [`outstanding_intervals`] (when the server owed an answer, the ground of the
 //! real-time factor). The meaning of each field stands on [`CallRecord`](tapedeck_record::CallRecord).
 //!
 //! Limits: a dialect whose messages do not tell which audio they cover ([`Evidence::None`](tapedeck_record::Evidence))
 //! has no real-time factor here, and no assumption takes its place.
 
-mod owed;
+mod outstanding;
 mod score;
 
-pub use owed::{Owed, owed_intervals, union_ns};
+pub use outstanding::{Outstanding, outstanding_intervals, union_ns};
 pub use score::{Rules, Words, score};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallMeta, CallRecord, Evidence, Message, MessageKind, Trace, WordCounts};
 use tapedeck_stats::percentile;
 
-use crate::owed::{Owed, owed_intervals, union_ns};
+use crate::outstanding::{Outstanding, outstanding_intervals, union_ns};
 
 /// What has to be known of the server and its dialect to read a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub fn score(trace: &Trace, meta: &CallMeta, rules: &Rules, words: &Words) -> Ca
     let spoken = trace.chunk_ns > 0;
     let speech_at =
         |ms: Option<u32>| Some(c1_ns.filter(|_| spoken)? + (u64::from(ms?) * 1_000_000).min(trace.audio_ns));
-    let owed = owed_intervals(trace, meta, rules);
+    let outstanding = outstanding_intervals(trace, meta, rules);
     CallRecord {
         stream: trace.stream,
         seq: trace.seq,
@@ -88,15 +88,15 @@ pub fn score(trace: &Trace, meta: &CallMeta, rules: &Rules, words: &Words) -> Ca
         final_s: after(last_chunk, trace.final_ns),
         final_speech_s: after(speech_at(meta.speech.end_ms()), trace.final_ns),
         final_kind: trace.final_kind,
-        rtf: owed.as_deref().and_then(|owed| rtf(owed, trace)),
+        rtf: outstanding.as_deref().and_then(|outstanding| rtf(outstanding, trace)),
         pace: after(c1_ns, trace.final_ns)
             .filter(|_| trace.audio_ns > 0)
             .map(|s| s / seconds_between(trace.audio_ns, 0)),
-        lag_max_s: owed
+        lag_max_s: outstanding
             .as_deref()
-            .and_then(|o| o.iter().map(Owed::lag_ns).max())
+            .and_then(|o| o.iter().map(Outstanding::lag_ns).max())
             .map(|ns| seconds_between(ns, 0)),
-        age_slope_ms_per_min: owed.as_deref().and_then(|o| age_slope(o, c1_ns?)),
+        age_slope_ms_per_min: outstanding.as_deref().and_then(|o| age_slope(o, c1_ns?)),
         stall_max_s: if spoken { stall_max_s(trace, meta) } else { None },
         wake_late_p99_ms: quantile_ms(&trace.wake_late_us, 0.99),
         wake_late_max_ms: quantile_ms(&trace.wake_late_us, 1.0),
@@ -129,20 +129,20 @@ fn first_window_ns(trace: &Trace, meta: &CallMeta, rules: &Rules) -> Option<u64>
 }
 
 /// Union of owed intervals / audio; empty where a debt was never settled, because its length is unknown.
-fn rtf(owed: &[Owed], trace: &Trace) -> Option<f64> {
-    let settled = owed.iter().all(|o| o.closed) && trace.final_ns.is_some();
+fn rtf(outstanding: &[Outstanding], trace: &Trace) -> Option<f64> {
+    let settled = outstanding.iter().all(|o| o.closed) && trace.final_ns.is_some();
     (settled && trace.audio_ns > 0)
-        .then(|| seconds_between(union_ns(owed), 0) / seconds_between(trace.audio_ns, 0))
+        .then(|| seconds_between(union_ns(outstanding), 0) / seconds_between(trace.audio_ns, 0))
 }
 
 /// Slope of the lag over the call's age, milliseconds per minute, by least squares.
 ///
 /// One point per answer: the lag of the newest window it settles. Older windows settled by the same answer only
 /// waited for the server's window to fill, which says nothing about its speed.
-fn age_slope(owed: &[Owed], c1_ns: u64) -> Option<f64> {
+fn age_slope(outstanding: &[Outstanding], c1_ns: u64) -> Option<f64> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     let mut answer_ns = None;
-    for o in owed.iter().filter(|o| o.closed && o.window.is_some()) {
+    for o in outstanding.iter().filter(|o| o.closed && o.window.is_some()) {
         let point = (seconds_between(o.from_ns, c1_ns) / 60.0, seconds_between(o.lag_ns(), 0) * 1e3);
         match points.last_mut() {
             Some(last) if answer_ns == Some(o.to_ns) => *last = point,

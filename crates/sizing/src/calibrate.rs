@@ -197,7 +197,7 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
     if seen.instances.is_empty() {
         return Err(SizingError::Nothing {
             what: "the run names no instance",
-            mend: "list them under [[instances]] in the config of the run",
+            hint: "list them under [[instances]] in the config of the run",
         });
     }
     let n = as_float(seen.instances.len());

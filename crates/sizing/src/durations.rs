@@ -53,7 +53,7 @@ impl Durations {
         let Some(&(longest_s, _)) = bins.last() else {
             return Err(SizingError::Nothing {
                 what: "there is no call to take lengths from",
-                mend: "give at least one line with a length and a number of calls above 0",
+                hint: "give at least one line with a length and a number of calls above 0",
             });
         };
         let mean_s = bins.iter().map(|b| b.0 * b.1).sum::<f64>() / calls;

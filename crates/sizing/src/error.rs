@@ -65,12 +65,12 @@ pub enum SizingError {
         n_star: u32,
     },
     /// Nothing to compute with.
-    #[error("{what}: {mend}")]
+    #[error("{what}: {hint}")]
     Nothing {
         /// What is missing.
         what: &'static str,
         /// What to give.
-        mend: &'static str,
+        hint: &'static str,
     },
     /// A text is not JSON, or not an object.
     #[error("config.json cannot be read: {0}")]

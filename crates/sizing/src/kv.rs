@@ -60,7 +60,7 @@ pub fn tape(session: &Session, token_bytes: u64, calls_s: &[f64]) -> Result<Tape
     if calls_s.is_empty() {
         return Err(SizingError::Nothing {
             what: "the tape holds no call",
-            mend: "give at least one call length",
+            hint: "give at least one call length",
         });
     }
     let calls =

@@ -169,7 +169,7 @@ impl Session {
         if self.model == SessionModel::Rolling && self.window_s.is_none() {
             return Err(SizingError::Nothing {
                 what: "a rolling session has no window",
-                mend: "give the window in seconds, such as 2",
+                hint: "give the window in seconds, such as 2",
             });
         }
         Ok(())

@@ -224,7 +224,7 @@ fn check(basis: &Basis) -> Result<(), SizingError> {
         if measured.n_star == 0 {
             return Err(SizingError::Nothing {
                 what: "N* is 0",
-                mend: "a deployment that carries no stream can promise no call; measure again after a change",
+                hint: "a deployment that carries no stream can promise no call; measure again after a change",
             });
         }
         if basis.hard_ceiling.is_some_and(|ceiling| ceiling < measured.n_star) {

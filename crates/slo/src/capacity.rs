@@ -299,7 +299,7 @@ impl LadderStop {
 /// Whether the ladder has seen enough; `tiers` are those run so far, in any order.
 #[must_use]
 pub fn ladder_should_stop(tiers: &[TierReport], limits: &Limits) -> Option<LadderStop> {
-    if tiers.iter().any(TierReport::red_line) {
+    if tiers.iter().any(TierReport::hard_limit) {
         return Some(LadderStop::RedLine);
     }
     if tiers.iter().any(|t| t.err_stream_share() > limits.error_abort_share) {

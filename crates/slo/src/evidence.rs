@@ -22,7 +22,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// An engine without such metrics: the red line and the cache rule do not apply.
+    /// An engine without such metrics: the hard limit and the cache rule do not apply.
     pub const NOTHING: Self =
         Self { kv_pool: false, preemptions: false, prefix_cache: false, mm_cache: false };
     /// An engine that tells all of it, as vLLM does.
@@ -64,7 +64,7 @@ pub struct Bounds {
     pub window_from_s: f64,
     /// The last counted call had its final, or timed out.
     pub window_to_s: f64,
-    /// The drain ended (or was given up).
+    /// The drain ended (or was aborted).
     pub drain_to_s: f64,
 }
 
@@ -124,7 +124,7 @@ pub struct TierEvidence<'a> {
     pub open_arrivals: bool,
     /// Tiers of the whole ladder: the stationarity tests share one error rate among them.
     pub tiers_planned: u32,
-    /// The live rule by which the tier was given up: that fails it, whatever its few calls say.
+    /// The live rule by which the tier was aborted: that fails it, whatever its few calls say.
     pub abort: Option<Abort>,
     /// Whether the sums of the engines' latency histograms mean processing time: the dialect says so. Not so for
     /// vLLM's realtime endpoint, whose sums swell by the session's length.
@@ -211,7 +211,7 @@ pub struct StepEvidence {
     pub open_arrivals: bool,
     /// Tiers of the whole ladder.
     pub tiers_planned: u32,
-    /// The live rule by which the step was given up.
+    /// The live rule by which the step was aborted.
     pub abort: Option<Abort>,
     /// Whether the sums of the engines' latency histograms mean processing time.
     pub server_sums: bool,

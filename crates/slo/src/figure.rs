@@ -135,13 +135,13 @@ impl Figure {
         !matches!(self, Self::Step(_))
     }
 
-    /// Whether it can be demanded `by instance` only, among the parts.
+    /// Whether it can be asserted `by instance` only, among the parts.
     #[must_use]
     pub const fn only_by_instance(self) -> bool {
         matches!(self, Self::Step(figure) if matches!(figure.source(), Source::Page(..)))
     }
 
-    /// Whether it can be demanded by any part at all.
+    /// Whether it can be asserted by any part at all.
     #[must_use]
     pub const fn has_parts(self) -> bool {
         !matches!(self, Self::Step(figure) if matches!(figure.source(), Source::Step(_)))

@@ -9,7 +9,7 @@ use tapedeck_stats::{
 
 use crate::evidence::TierEvidence;
 use crate::limits::Limits;
-use crate::report::{Estimate, FinalBasis, Reached, Summary};
+use crate::report::{Estimate, FinalBasis, PercentileOrInfinite, Summary};
 
 /// A tier's calls as the verdict sees them.
 pub(crate) struct Counted<'a> {
@@ -100,7 +100,7 @@ impl Summariser<'_> {
             let failed = usize::try_from(failures).unwrap_or(usize::MAX);
             let all = std::num::NonZeroUsize::new(sorted.len().saturating_add(failed));
             all.and_then(|all| sorted.get(tapedeck_stats::rank(all, q)).copied())
-                .map_or(Reached::Never, Reached::At)
+                .map_or(PercentileOrInfinite::Never, PercentileOrInfinite::At)
         };
         Some(Summary {
             p50: self.estimate(&pairs, &sorted, 0.5, stream)?,

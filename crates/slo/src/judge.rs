@@ -13,7 +13,7 @@ use crate::stationarity;
 
 /// Judges a tier: a pure function of what was recorded, so a later run over the same records gives the same report.
 ///
-/// The order is fixed: our own client (`invalid`), the preemption red line, errored streams and the three latencies
+/// The order is fixed: our own client (`invalid`), the preemption hard limit, errored streams and the three latencies
 /// (`fail`), what could not be read (`unknown`), stationarity (`unstable`), caches (`suspect`). A limit that is known
 /// to be broken outweighs one that could not be read; what could not be read never passes. In a rehearsal the
 /// client's health is not judged.
@@ -21,23 +21,23 @@ use crate::stationarity;
 pub fn judge(evidence: &TierEvidence<'_>, limits: &Limits) -> TierReport {
     let counted = Counted::of(evidence.calls);
     let mut report = measure(evidence, &counted, limits);
-    let mut findings = Findings::default();
-    client_health(evidence, &report, limits, &mut findings);
-    red_line(evidence, &report, limits, &mut findings);
-    errors(&report, &mut findings);
-    latency(evidence, &report, &counted, limits, &mut findings);
-    given_up(evidence, &mut findings);
-    completeness(evidence, &report, &counted, &mut findings);
-    steadiness(&report, &counted, limits, &mut findings);
-    caches(evidence, &report, limits, &mut findings);
-    remarks(evidence, &report, &counted, &mut findings);
-    findings.decide(&mut report);
+    let mut grounds = Grounds::default();
+    client_health(evidence, &report, limits, &mut grounds);
+    hard_limit(evidence, &report, limits, &mut grounds);
+    errors(&report, &mut grounds);
+    latency(evidence, &report, &counted, limits, &mut grounds);
+    aborted(evidence, &mut grounds);
+    completeness(evidence, &report, &counted, &mut grounds);
+    steadiness(&report, &counted, limits, &mut grounds);
+    caches(evidence, &report, limits, &mut grounds);
+    remarks(evidence, &report, &counted, &mut grounds);
+    grounds.decide(&mut report);
     report
 }
 
 /// What speaks for each verdict.
 #[derive(Default)]
-struct Findings {
+struct Grounds {
     invalid: Vec<Reason>,
     fail: Vec<Reason>,
     unknown: Vec<Reason>,
@@ -48,7 +48,7 @@ struct Findings {
     limits: Vec<LimitResult>,
 }
 
-impl Findings {
+impl Grounds {
     fn decide(self, report: &mut TierReport) {
         let point = self.limits.iter().any(|l| l.verdict.is_point());
         let ranked = [
@@ -76,7 +76,7 @@ impl Findings {
 }
 
 /// Rule 1: were we ourselves in time?
-fn client_health(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Findings) {
+fn client_health(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Grounds) {
     if evidence.paused {
         out.notes.push(Reason::ClientNotJudged);
         return;
@@ -99,7 +99,7 @@ fn client_health(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limi
 }
 
 /// Rule 2: did the KV pool fill up, was a request thrown out of it?
-fn red_line(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Findings) {
+fn hard_limit(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Grounds) {
     let mut preemption = LimitVerdict::NotApplicable;
     let mut kv_pool = LimitVerdict::NotApplicable;
     // A failure outweighs what is unknown, and that a pass.
@@ -170,7 +170,7 @@ fn red_line(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, o
 }
 
 /// Rule 3: no stream may error.
-fn errors(report: &TierReport, out: &mut Findings) {
+fn errors(report: &TierReport, out: &mut Grounds) {
     let failed = report.err_streams > 0;
     if failed {
         let errored = report.outcomes.iter().filter(|(o, _)| o.class(true) == OutcomeClass::Error);
@@ -217,7 +217,7 @@ fn latency(
     report: &TierReport,
     counted: &Counted<'_>,
     limits: &Limits,
-    out: &mut Findings,
+    out: &mut Grounds,
 ) {
     let basis = limits.ttft_basis;
     let no_window = basis == TtftBasis::Window && evidence.window_ms.is_none();
@@ -276,7 +276,7 @@ fn latency(
 }
 
 /// A tier that a live rule ended is a failure of the server, even where the calls it had are too few to show it.
-fn given_up(evidence: &TierEvidence<'_>, out: &mut Findings) {
+fn aborted(evidence: &TierEvidence<'_>, out: &mut Grounds) {
     let broken = evidence.abort.as_ref().map(|abort| {
         out.fail.push(Reason::Aborted { abort: abort.clone() });
         match abort {
@@ -297,7 +297,7 @@ fn given_up(evidence: &TierEvidence<'_>, out: &mut Findings) {
 }
 
 /// Did every call that was to count arrive?
-fn completeness(evidence: &TierEvidence<'_>, report: &TierReport, counted: &Counted<'_>, out: &mut Findings) {
+fn completeness(evidence: &TierEvidence<'_>, report: &TierReport, counted: &Counted<'_>, out: &mut Grounds) {
     if evidence.abort.is_some() {
         return;
     }
@@ -321,7 +321,7 @@ fn completeness(evidence: &TierEvidence<'_>, report: &TierReport, counted: &Coun
 }
 
 /// Rule 5: did it keep getting worse?
-fn steadiness(report: &TierReport, counted: &Counted<'_>, limits: &Limits, out: &mut Findings) {
+fn steadiness(report: &TierReport, counted: &Counted<'_>, limits: &Limits, out: &mut Grounds) {
     if report.stationarity.is_empty() && !counted.figures.is_empty() {
         out.notes.push(Reason::TooShort { block_s: limits.stationarity.block_s });
     }
@@ -336,7 +336,7 @@ fn steadiness(report: &TierReport, counted: &Counted<'_>, limits: &Limits, out: 
 }
 
 /// Rule 6: did caches answer instead of the engine?
-fn caches(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Findings) {
+fn caches(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out: &mut Grounds) {
     let mut unknown_mm: Vec<String> = Vec::new();
     for facts in evidence.instances {
         let (name, Some(page)) = (&facts.name, report.instances.get(&facts.name)) else { continue };
@@ -366,7 +366,7 @@ fn caches(evidence: &TierEvidence<'_>, report: &TierReport, limits: &Limits, out
 }
 
 /// What a reader should know besides.
-fn remarks(evidence: &TierEvidence<'_>, report: &TierReport, counted: &Counted<'_>, out: &mut Findings) {
+fn remarks(evidence: &TierEvidence<'_>, report: &TierReport, counted: &Counted<'_>, out: &mut Grounds) {
     for outcome in [Outcome::TailLost, Outcome::EmptyFinal, Outcome::ClientLate] {
         let calls = counted.with(outcome);
         if calls > 0 {

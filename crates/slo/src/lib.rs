@@ -23,14 +23,14 @@
 //!
 //! Read on in [`judge()`] (the order in which a tier is judged), [`report`] (all that is known of a judged tier),
 //! [`mod@capacity`] (N*, refinement, the end of a ladder), [`live`] (what ends a tier while it runs), [`plan`] (how many
-//! calls a verdict needs), [`reason`] (why a tier has its verdict), [`figure`] (every figure there is), [`demand`]
+//! calls a verdict needs), [`reason`] (why a tier has its verdict), [`figure`] (every figure there is), [`assertion`]
 //! (limits in one line), [`repeat`], [`mod@leak`] and [`mod@recovery`].
 //!
 //! Limits: intervals assume that streams are independent of each other; a tier of one stream has only its order
 //! statistics. Stationarity needs at least four blocks of a minute.
 
+pub mod assertion;
 pub mod capacity;
-pub mod demand;
 pub mod evidence;
 pub mod figure;
 mod figures;
@@ -53,8 +53,8 @@ mod stationarity;
 mod step_figure;
 pub mod table;
 
+pub use assertion::{Assertion, AssertionError, AssertionResult, answered, meant_to_fail};
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
-pub use demand::{Demand, DemandError, Finding, answered, meant_to_fail};
 pub use evidence::{
     Bounds, CacheSetting, Expected, InstanceFacts, QualityBaseline, StepEvidence, TierEvidence,
 };
@@ -68,11 +68,11 @@ pub use reason::{CutShort, Latency, Reason};
 pub use recovery::{Recovery, RecoveryRules, RecoveryStep, recovery};
 pub use repeat::{RepeatRules, Repeatability, RepeatedFigure, repeatability, spread_between};
 pub use report::{
-    Estimate, FinalBasis, GpuReport, InstanceReport, Limit, LimitResult, LimitVerdict, QualityReport,
-    Reached, StationarityResult, Summary, TierReport, Verdict,
+    Estimate, FinalBasis, GpuReport, InstanceReport, Limit, LimitResult, LimitVerdict, PercentileOrInfinite,
+    QualityReport, StationarityResult, Summary, TierReport, Verdict,
 };
 pub use row::{LADDER_COLUMNS, ladder_row};
 pub use split::{Period, Split, periods, split};
-pub use stationarity::settle;
+pub use stationarity::adjust_by_holm;
 pub use step_figure::StepFigure;
 pub use table::tier_columns;

@@ -77,9 +77,9 @@ pub struct LiveRules {
     pub window_s: f64,
     /// Calls that must lie in the window before anything is decided from them. Default 20.
     pub min_calls: u32,
-    /// First-text p95 (failures as +infinity) above which the tier is given up, seconds. Default 5.
+    /// First-text p95 (failures as +infinity) above which the tier is aborted, seconds. Default 5.
     pub ttft_p95_s: f64,
-    /// Share of errored streams above which the tier, and the ladder, are given up. Default 0.05.
+    /// Share of errored streams above which the tier, and the ladder, are aborted. Default 0.05.
     pub error_share: f64,
     /// VRAM above the zero-stream baseline that ends the tier, bytes. Default 1 GiB.
     pub vram_over_baseline_bytes: u64,
@@ -132,7 +132,7 @@ pub struct Limits {
     pub loadgen_cpu_share: f64,
     /// Prefix or multimodal cache hit rate above which a tier is suspect. Default 0.01.
     pub cache_hit_rate: f64,
-    /// Share of errored streams above which the ladder is given up. Default 0.05.
+    /// Share of errored streams above which the ladder is aborted. Default 0.05.
     pub error_abort_share: f64,
     /// Rise of CER or WER over the single-stream baseline that raises the quality alarm, points. Default 1.0.
     pub quality_points: f64,

@@ -7,16 +7,16 @@ use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_record::{CallRecord, OutcomeClass, Sample, SampleBody};
 
 use crate::limits::Limits;
-use crate::report::Reached;
+use crate::report::PercentileOrInfinite;
 
-/// Why a running tier is given up.
+/// Why a running tier is aborted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum Abort {
     /// First texts come far too late.
     Ttft {
         /// p95 over the last window, seconds; never reached when that many calls failed.
-        p95_s: Reached,
+        p95_s: PercentileOrInfinite,
         /// The rule's threshold, seconds.
         limit_s: f64,
     },
@@ -46,7 +46,7 @@ pub enum Abort {
 impl Localize for Abort {
     fn text(&self) -> LocalizedText {
         match self {
-            Self::Ttft { p95_s: Reached::At(p95_s), limit_s } => localized!(
+            Self::Ttft { p95_s: PercentileOrInfinite::At(p95_s), limit_s } => localized!(
                 "first-text p95 of the last minute is {p95_s:.1} s and beyond {limit_s:.1} s",
                 "最近一分钟首字延迟 p95 为 {p95_s:.1} s，超过 {limit_s:.1} s"
             ),
@@ -185,7 +185,8 @@ impl LiveWatch {
         }
         let p95_s = tapedeck_stats::percentile(&mut texts, 0.95)?;
         let limit_s = self.limits.live.ttft_p95_s;
-        let reached = if p95_s.is_finite() { Reached::At(p95_s) } else { Reached::Never };
+        let reached =
+            if p95_s.is_finite() { PercentileOrInfinite::At(p95_s) } else { PercentileOrInfinite::Never };
         (p95_s > limit_s).then_some(Abort::Ttft { p95_s: reached, limit_s })
     }
 

@@ -12,7 +12,7 @@ use crate::report::{TierReport, Verdict};
 use crate::servers::{gpus, instance, server_rtf};
 use crate::stationarity::stationarity;
 
-/// The report without a verdict, which stays `unknown` until the findings decide.
+/// The report without a verdict, which stays `unknown` until the results decide.
 pub(crate) fn measure(evidence: &TierEvidence<'_>, counted: &Counted<'_>, limits: &Limits) -> TierReport {
     let instances: BTreeMap<_, _> = evidence
         .instances

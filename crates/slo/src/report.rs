@@ -25,8 +25,8 @@ pub struct Estimate {
 
 /// A percentile when failed calls count as infinitely late; serialised as a number or `"never"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "ReachedWire", from = "ReachedWire")]
-pub enum Reached {
+#[serde(into = "PercentileOrInfiniteWire", from = "PercentileOrInfiniteWire")]
+pub enum PercentileOrInfinite {
     /// Reached after this many seconds (or at this ratio).
     At(f64),
     /// So many calls failed that the percentile lies among them.
@@ -35,7 +35,7 @@ pub enum Reached {
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum ReachedWire {
+enum PercentileOrInfiniteWire {
     At(f64),
     Never(NeverWord),
 }
@@ -46,20 +46,20 @@ enum NeverWord {
     Never,
 }
 
-impl From<Reached> for ReachedWire {
-    fn from(reached: Reached) -> Self {
+impl From<PercentileOrInfinite> for PercentileOrInfiniteWire {
+    fn from(reached: PercentileOrInfinite) -> Self {
         match reached {
-            Reached::At(value) => Self::At(value),
-            Reached::Never => Self::Never(NeverWord::Never),
+            PercentileOrInfinite::At(value) => Self::At(value),
+            PercentileOrInfinite::Never => Self::Never(NeverWord::Never),
         }
     }
 }
 
-impl From<ReachedWire> for Reached {
-    fn from(wire: ReachedWire) -> Self {
+impl From<PercentileOrInfiniteWire> for PercentileOrInfinite {
+    fn from(wire: PercentileOrInfiniteWire) -> Self {
         match wire {
-            ReachedWire::At(value) => Self::At(value),
-            ReachedWire::Never(_) => Self::Never,
+            PercentileOrInfiniteWire::At(value) => Self::At(value),
+            PercentileOrInfiniteWire::Never(_) => Self::Never,
         }
     }
 }
@@ -76,9 +76,9 @@ pub struct Summary {
     /// Arithmetic mean.
     pub mean: f64,
     /// Median with failed calls as +infinity.
-    pub p50_with_failures: Reached,
+    pub p50_with_failures: PercentileOrInfinite,
     /// 95th percentile with failed calls as +infinity.
-    pub p95_with_failures: Reached,
+    pub p95_with_failures: PercentileOrInfinite,
 }
 
 /// How one limit fared.
@@ -142,7 +142,7 @@ pub enum Limit {
     Rtf,
     /// Final latency.
     Final,
-    /// Memory of a GPU: only held against a tier when it grew or ran short so far that the tier was given up.
+    /// Memory of a GPU: only held against a tier when it grew or ran short so far that the tier was aborted.
     Vram,
 }
 
@@ -363,7 +363,7 @@ pub struct TierReport {
     pub err_calls: u64,
     /// Calls outside the window that errored: they prove nothing, but a reader should know.
     pub err_calls_outside: u64,
-    /// The live rule by which the tier was given up.
+    /// The live rule by which the tier was aborted.
     #[serde(default)]
     pub abort: Option<Abort>,
     /// Why the tier ended early, where it did.
@@ -444,7 +444,7 @@ impl TierReport {
 
     /// Whether a preemption or a full KV pool was seen: nothing higher may be tried.
     #[must_use]
-    pub fn red_line(&self) -> bool {
+    pub fn hard_limit(&self) -> bool {
         self.limit(Limit::Preemption).failed() || self.limit(Limit::KvPool).failed()
     }
 

@@ -47,7 +47,7 @@ fn open_calls(counted: &Counted<'_>, from_s: f64, to_s: f64, step_s: f64) -> Vec
 type Series = (&'static str, Vec<(f64, f64)>, f64);
 
 /// Tests every series of a tier. The p-values are corrected for as many tests as the whole ladder will make
-/// (Bonferroni), because later tiers are not known yet; [`settle`] replaces that by Holm once they are.
+/// (Bonferroni), because later tiers are not known yet; [`adjust_by_holm`] replaces that by Holm once they are.
 pub(crate) fn stationarity(
     evidence: &TierEvidence<'_>,
     counted: &Counted<'_>,
@@ -114,7 +114,7 @@ pub(crate) fn kept_rising(result: &StationarityResult) -> Reason {
 ///
 /// Holm finds everything that the tier-by-tier correction found and perhaps more, so a tier can only turn from `pass`
 /// to `unstable`. Where fewer tiers ran than were planned, the family is smaller too.
-pub fn settle(tiers: &mut [TierReport], limits: &Limits) {
+pub fn adjust_by_holm(tiers: &mut [TierReport], limits: &Limits) {
     let p: Vec<f64> = tiers.iter().flat_map(|t| t.stationarity.iter().map(|s| s.p)).collect();
     let mut adjusted = holm(&p).into_iter();
     for tier in tiers {

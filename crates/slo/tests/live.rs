@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::{call, end_with};
 use tapedeck_l10n::Localize;
 use tapedeck_record::{CallRecord, GpuReading, Metric, Outcome, Sample, SampleBody, Scrape};
-use tapedeck_slo::{Abort, Alert, Limits, LiveWatch, Reached};
+use tapedeck_slo::{Abort, Alert, Limits, LiveWatch, PercentileOrInfinite};
 
 fn watch(streams: u32) -> LiveWatch {
     LiveWatch::new(Limits::default(), streams, BTreeMap::new())
@@ -29,7 +29,10 @@ fn slow_first_texts_end_a_tier_once_there_are_twenty_calls() {
     for i in 0..19 {
         assert_eq!(watch.push(&done(i, f64::from(i), 9.0)), None);
     }
-    assert_eq!(watch.push(&done(19, 19.0, 9.0)), Some(Abort::Ttft { p95_s: Reached::At(9.0), limit_s: 5.0 }));
+    assert_eq!(
+        watch.push(&done(19, 19.0, 9.0)),
+        Some(Abort::Ttft { p95_s: PercentileOrInfinite::At(9.0), limit_s: 5.0 })
+    );
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn failures_are_infinitely_late() {
         }
     }
     let abort = last.unwrap();
-    assert_eq!(abort, Abort::Ttft { p95_s: Reached::Never, limit_s: 5.0 });
+    assert_eq!(abort, Abort::Ttft { p95_s: PercentileOrInfinite::Never, limit_s: 5.0 });
     assert!(abort.text().en.contains("failed"));
     let json = serde_json::to_string(&abort).unwrap();
     assert_eq!(serde_json::from_str::<Abort>(&json).unwrap(), abort, "{json}");

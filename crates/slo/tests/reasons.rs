@@ -5,8 +5,8 @@ use tapedeck_l10n::Localize;
 use tapedeck_record::{CrashCause, Outcome};
 use tapedeck_slo::reason::Cache;
 use tapedeck_slo::{
-    Abort, CutShort, Estimate, FinalBasis, Latency, Leak, LeakVerdict, Reached, Reason, Repeatability,
-    RepeatedFigure, TtftBasis,
+    Abort, CutShort, Estimate, FinalBasis, Latency, Leak, LeakVerdict, PercentileOrInfinite, Reason,
+    Repeatability, RepeatedFigure, TtftBasis,
 };
 
 /// One of every kind.
@@ -19,7 +19,7 @@ fn all() -> Vec<Reason> {
         Latency::Final { basis: FinalBasis::Audio },
         Latency::Final { basis: FinalBasis::Speech },
     ];
-    let abort = Abort::Ttft { p95_s: Reached::Never, limit_s: 5.0 };
+    let abort = Abort::Ttft { p95_s: PercentileOrInfinite::Never, limit_s: 5.0 };
     let down = CutShort::InstanceDown {
         instance: instance(),
         why: "connection refused".into(),
@@ -110,8 +110,8 @@ fn a_reason_that_holds_another_is_told_in_one_language_throughout() {
         "real-time factor p95 is 0.505 and 0.5 is the limit (interval 0.503 to no bound from 432 calls)"
     );
     assert_eq!(rtf.text().zh, "实时率 RTF p95 为 0.505，上限 0.5（区间 0.503 至 无界，432 通）");
-    let given_up = Reason::Aborted { abort: Abort::Errors { streams: 3, of: 60 } };
-    assert_eq!(given_up.text().zh, "本档被提前放弃：最近一分钟 60 路中有 3 路出错");
+    let aborted = Reason::Aborted { abort: Abort::Errors { streams: 3, of: 60 } };
+    assert_eq!(aborted.text().zh, "本档被提前放弃：最近一分钟 60 路中有 3 路出错");
     let drift = |figure: &str, change| RepeatedFigure {
         figure: figure.into(),
         before: Some(1.0),

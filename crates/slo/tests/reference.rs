@@ -1,6 +1,8 @@
 //! The tables of docs/figures.md are those of the catalogue. `UPDATE_DOCS=1 cargo test -p tapedeck-slo --test reference`
 //! writes them anew.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
+
 use tapedeck_slo::Figure;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/figures.md");

@@ -7,8 +7,8 @@ use tapedeck_record::{
     CallFigure, CallRecord, Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody,
 };
 use tapedeck_slo::{
-    Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, QualityBaseline,
-    Reached, TierReport, TtftBasis, Verdict, judge, settle,
+    Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, PercentileOrInfinite,
+    QualityBaseline, TierReport, TtftBasis, Verdict, adjust_by_holm, judge,
 };
 
 fn limits() -> Limits {
@@ -49,7 +49,7 @@ fn a_healthy_tier_passes_and_every_limit_is_sure() {
     assert_eq!(ttft.p95.n, 162);
     assert!(ttft.p50.low.unwrap() < ttft.p50.value && ttft.p50.value < ttft.p50.high.unwrap());
     assert!(ttft.p50.value < ttft.p95.value && ttft.p95.value <= ttft.max);
-    assert_eq!(ttft.p95_with_failures, Reached::At(ttft.p95.value));
+    assert_eq!(ttft.p95_with_failures, PercentileOrInfinite::At(ttft.p95.value));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn one_preemption_on_one_instance_fails() {
     );
     let report = judged(&tier);
     says(&report, Verdict::Fail, "inst2 preempted 1 requests");
-    assert_eq!((report.preempt_delta, report.red_line()), (Some(1.0), true));
+    assert_eq!((report.preempt_delta, report.hard_limit()), (Some(1.0), true));
     assert_eq!(report.instances["inst1"].preempt_delta, Some(0.0));
     assert_eq!(report.broken(), [Limit::Preemption]);
 }
@@ -239,8 +239,8 @@ fn failures_count_as_infinity_beside_the_plain_percentile() {
     });
     let ttft = judged(&tier).ttft().unwrap().clone();
     assert!(ttft.p95.value < 1.0);
-    assert_eq!(ttft.p95_with_failures, Reached::Never);
-    assert!(matches!(ttft.p50_with_failures, Reached::At(v) if v >= ttft.p50.value));
+    assert_eq!(ttft.p95_with_failures, PercentileOrInfinite::Never);
+    assert!(matches!(ttft.p50_with_failures, PercentileOrInfinite::At(v) if v >= ttft.p50.value));
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_tier_that_a_live_rule_ended_fails_whatever_its_few_calls_say() {
         }
     });
     for (abort, limit) in [
-        (Abort::Ttft { p95_s: Reached::At(7.0), limit_s: 5.0 }, Limit::Ttft),
+        (Abort::Ttft { p95_s: PercentileOrInfinite::At(7.0), limit_s: 5.0 }, Limit::Ttft),
         (Abort::Errors { streams: 3, of: 18 }, Limit::Errors),
         (Abort::VramGrowth { gpu: "GPU-a".into(), bytes: 2 << 30 }, Limit::Vram),
         (Abort::VramFree { gpu: "GPU-a".into(), bytes: 1 << 20 }, Limit::Vram),
@@ -604,7 +604,7 @@ fn a_report_survives_its_checkpoint_and_the_same_records_give_the_same_report() 
         }
     });
     let report = judged(&tier);
-    assert_eq!(report.ttft().unwrap().p95_with_failures, Reached::Never);
+    assert_eq!(report.ttft().unwrap().p95_with_failures, PercentileOrInfinite::Never);
     let json = serde_json::to_string(&report).unwrap();
     assert!(json.contains("\"never\""));
     let back: TierReport = serde_json::from_str(&json).unwrap();
@@ -676,7 +676,7 @@ fn tests_of_a_whole_ladder_are_corrected_together() {
     // Among 400 planned tiers no p-value of 10,000 resamples is small enough; among three that ran it is.
     let mut tiers = [drift(9, 0.0), drift(12, 0.03), drift(18, 0.0)];
     assert!(tiers.iter().all(|t| t.verdict == Verdict::Pass), "{:?}", tiers[1].stationarity);
-    settle(&mut tiers, &limits());
+    adjust_by_holm(&mut tiers, &limits());
     let verdicts: Vec<Verdict> = tiers.iter().map(|t| t.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Unstable, Verdict::Pass]);
     assert!(tiers[1].reasons[0].to_string().contains("ttft kept rising"));

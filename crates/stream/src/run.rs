@@ -176,6 +176,6 @@ async fn ask(plan: &Plan, site: &Target, request: Prepared, origin: Instant, pla
         Ok(())
     };
     let limit = plan.limits.timeout;
-    let ended = timeout(limit, exchange).await.unwrap_or_else(|_| Err(HttpError::TimedOut { asked, limit }));
+    let ended = timeout(limit, exchange).await.unwrap_or(Err(HttpError::TimedOut { asked, limit }));
     Reply { counted, ..reader.end(ended, after(Instant::now(), planned)) }
 }

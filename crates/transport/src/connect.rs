@@ -35,7 +35,7 @@ pub enum ConnectErrorKind {
 
 impl ConnectErrorKind {
     /// What the reader may try.
-    const fn mend(self) -> &'static str {
+    const fn hint(self) -> &'static str {
         match self {
             Self::Resolve => "check the host name, or write the address itself",
             Self::Refused => "is the server started, and is the port right?",
@@ -54,7 +54,7 @@ impl ConnectErrorKind {
 
 /// A connection that did not come to be: where, what, and what to try.
 #[derive(Debug, Clone, Error)]
-#[error("cannot connect to {endpoint}: {words}; {}", .kind.mend())]
+#[error("cannot connect to {endpoint}: {words}; {}", .kind.hint())]
 pub struct ConnectError {
     endpoint: String,
     kind: ConnectErrorKind,

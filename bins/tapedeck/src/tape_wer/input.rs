@@ -45,11 +45,11 @@ pub(super) enum InputError {
     #[error("{}: no calls in it", path.display())]
     Empty { path: PathBuf },
     #[error(
-        "{}: {count} of its ids are not in {}: {ids}{mend}",
+        "{}: {count} of its ids are not in {}: {ids}{hint}",
         there.display(),
         missing_from.display()
     )]
-    Missing { there: PathBuf, missing_from: PathBuf, count: usize, ids: String, mend: &'static str },
+    Missing { there: PathBuf, missing_from: PathBuf, count: usize, ids: String, hint: &'static str },
 }
 
 /// The lines of a file with their numbers, without byte order mark, line ends and empty lines.
@@ -180,13 +180,13 @@ fn matched_in(
     let absent: Vec<&str> =
         pairs.iter().map(|pair| pair.id.as_str()).filter(|id| !texts.contains_key(*id)).collect();
     if !absent.is_empty() && !missing_as_deleted {
-        let mend = "; --missing-as-deleted counts them as deleted throughout";
-        return Err(missing(there, missing_from, &absent, mend));
+        let hint = "; --missing-as-deleted counts them as deleted throughout";
+        return Err(missing(there, missing_from, &absent, hint));
     }
     Ok(pairs.iter().map(|pair| texts.remove(&pair.id).unwrap_or_default()).collect())
 }
 
-fn missing(there: &Path, missing_from: &Path, ids: &[&str], mend: &'static str) -> InputError {
+fn missing(there: &Path, missing_from: &Path, ids: &[&str], hint: &'static str) -> InputError {
     let mut shown: String = ids.iter().take(5).copied().collect::<Vec<_>>().join(", ");
     if ids.len() > 5 {
         shown.push_str(", ...");
@@ -196,6 +196,6 @@ fn missing(there: &Path, missing_from: &Path, ids: &[&str], mend: &'static str) 
         missing_from: missing_from.to_owned(),
         count: ids.len(),
         ids: shown,
-        mend,
+        hint,
     }
 }

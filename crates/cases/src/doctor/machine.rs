@@ -84,11 +84,11 @@ fn disk(patient: &Patient<'_>) -> Check {
     let out = &patient.config.run.out;
     // The folder itself is made by the first run; what decides is the nearest one that is there.
     let there = out.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
-    let mend = "free some room, or give --out another folder";
+    let hint = "free some room, or give --out another folder";
     match patient.seams.machine.disk_free_bytes(there) {
         None => Check::skipped("disk", "free room is not known here"),
         Some(free) if free < DISK_BYTES => {
-            Check::fail("disk", format!("only {} MiB are free under {}", free >> 20, out.display()), mend)
+            Check::fail("disk", format!("only {} MiB are free under {}", free >> 20, out.display()), hint)
         }
         Some(free) if !writable(there) => Check::fail(
             "disk",

@@ -54,8 +54,8 @@ async fn reach(patient: &Patient<'_>) -> (Check, bool) {
         Err(error) => {
             let text = error.to_string();
             let see = format!("see `{}` in the config", key!(server.url));
-            let (says, mend) = text.rsplit_once("; ").unwrap_or((&text, &see));
-            (Check::fail("server", says, mend), false)
+            let (says, hint) = text.rsplit_once("; ").unwrap_or((&text, &see));
+            (Check::fail("server", says, hint), false)
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tapedeck_answers::fault::known;
 use tapedeck_answers::{Fault, Incident, Pinned, Timeline, Toll};
 use tapedeck_record::{CallMeta, CallRecord, OutcomeClass, Trace};
-use tapedeck_score::{Rules, owed_intervals};
+use tapedeck_score::{Rules, outstanding_intervals};
 use tapedeck_slo::{Recovery, RecoveryRules, RecoveryStep, recovery};
 use tapedeck_stats::percentile;
 
@@ -25,7 +25,7 @@ impl Seen {
         // What we cut ourselves was not left unanswered: its lag is at least what it had come to.
         let ours = record.class == OutcomeClass::Excluded;
         let s = |ns: u64| std::time::Duration::from_nanos(ns).as_secs_f64();
-        let owed = owed_intervals(trace, meta, rules).unwrap_or_default();
+        let owed = outstanding_intervals(trace, meta, rules).unwrap_or_default();
         let lags = owed
             .iter()
             .map(|o| (s(o.from_ns), if o.closed || ours { s(o.lag_ns()) } else { f64::INFINITY }))

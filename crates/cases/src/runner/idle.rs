@@ -21,7 +21,7 @@ pub(super) async fn preflight(world: &World, results: &Path, streams: u32) -> Re
         if files < needed {
             return Err(CaseError::Preflight {
                 what: format!("{streams} streams need {needed} open files, this process may hold {files}"),
-                mend: "raise the limit with `ulimit -n` (or LimitNOFILE= in a unit file)".into(),
+                hint: "raise the limit with `ulimit -n` (or LimitNOFILE= in a unit file)".into(),
             });
         }
     }
@@ -30,14 +30,14 @@ pub(super) async fn preflight(world: &World, results: &Path, streams: u32) -> Re
     if let Some(free) = world.machine.disk_free_bytes(results).filter(|free| *free < DISK_BYTES) {
         return Err(CaseError::Preflight {
             what: format!("only {} MiB are free under {}", free >> 20, results.display()),
-            mend: "free some room, or give --out another disk".into(),
+            hint: "free some room, or give --out another disk".into(),
         });
     }
     let rules = WaitRules { timeout: Duration::from_secs(30), ..WaitRules::default() };
     wait_healthy(&*world.connector, &world.instances, rules, |_| {}).await.map_err(|e| {
         CaseError::Preflight {
             what: e.to_string(),
-            mend: format!("start the instances, or mend {} in the config", key!(instances[].health)),
+            hint: format!("start the instances, or mend {} in the config", key!(instances[].health)),
         }
     })?;
     Ok(())

@@ -198,7 +198,7 @@ impl Exchange<'_> {
         let at_ns = since(self.stage.origin, now);
         if reading.chars > 0 || reading.revised > 0 {
             self.kept.reads(&self.session.texts().finals_and_tail, at_ns);
-            self.trace.kept_from_ns = self.kept.from_ns();
+            self.trace.kept_from_ns = self.kept.since_ns();
         }
         self.trace.messages.push(Record {
             at_ns,

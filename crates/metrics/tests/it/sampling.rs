@@ -1,6 +1,6 @@
 //! Scraping and sampling under a paused clock, over in-memory pipes.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on shall stop")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

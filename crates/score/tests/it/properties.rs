@@ -3,7 +3,7 @@
 use crate::common::{C1_MS, MS, meta, trace};
 use proptest::prelude::*;
 use tapedeck_record::{CallMeta, Evidence, Message, MessageKind, Trace};
-use tapedeck_score::{Rules, Words, owed_intervals, score, union_ns};
+use tapedeck_score::{Rules, Words, outstanding_intervals, score, union_ns};
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -78,12 +78,12 @@ proptest! {
         prop_assert!(r.stall_max_s.is_none_or(|v| v >= 0.0));
         prop_assert!(r.age_slope_ms_per_min.is_none_or(f64::is_finite));
         prop_assert!(r.pace.is_none_or(|v| v >= 1.0));
-        if let Some(owed) = owed_intervals(&case.trace, &case.meta, &case.rules) {
-            let sum: u64 = owed.iter().map(|o| o.lag_ns()).sum();
-            let longest = owed.iter().map(|o| o.lag_ns()).max().unwrap_or(0);
-            let union = union_ns(&owed);
+        if let Some(outstanding) = outstanding_intervals(&case.trace, &case.meta, &case.rules) {
+            let sum: u64 = outstanding.iter().map(|o| o.lag_ns()).sum();
+            let longest = outstanding.iter().map(|o| o.lag_ns()).max().unwrap_or(0);
+            let union = union_ns(&outstanding);
             prop_assert!(union <= sum && union >= longest);
-            prop_assert!(owed.windows(2).all(|w| w[0].from_ns <= w[1].from_ns));
+            prop_assert!(outstanding.windows(2).all(|w| w[0].from_ns <= w[1].from_ns));
         }
         if case.rules.evidence == Evidence::None {
             prop_assert_eq!(r.rtf, None);
@@ -126,8 +126,8 @@ proptest! {
         let mut more = case.trace.clone();
         let at = more.messages.partition_point(|m| m.at_ns <= extra.at_ns);
         more.messages.insert(at, extra);
-        let before = owed_intervals(&case.trace, &case.meta, &case.rules).unwrap();
-        let after = owed_intervals(&more, &case.meta, &case.rules).unwrap();
+        let before = outstanding_intervals(&case.trace, &case.meta, &case.rules).unwrap();
+        let after = outstanding_intervals(&more, &case.meta, &case.rules).unwrap();
         prop_assert!(union_ns(&after) <= union_ns(&before));
     }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{C1_MS, MS, covering, message, meta, of_window, trace};
 use tapedeck_record::{Evidence, MessageKind, Outcome, OutcomeClass, OutcomeDetail, WordCounts};
-use tapedeck_score::{Rules, Words, owed_intervals, score, union_ns};
+use tapedeck_score::{Rules, Words, outstanding_intervals, score, union_ns};
 
 fn close(got: Option<f64>, want: f64) {
     assert!(got.is_some_and(|got| (got - want).abs() < 1e-9), "got {got:?}, want {want}");
@@ -105,11 +105,12 @@ fn a_window_that_was_passed_over_is_answered_by_the_next() {
     let messages = vec![of_window(5_500, 0), of_window(15_200, 2), message(15_400, MessageKind::End, 0)];
     let trace = trace(15_000, messages, Some(15_400));
     let meta = meta(15_000, &[(0, 15_000)]);
-    let owed = owed_intervals(&trace, &meta, &Rules::new(Evidence::PerWindow, Some(5_000))).unwrap();
-    let lags: Vec<u64> = owed.iter().map(|o| o.lag_ns() / MS).collect();
+    let outstanding =
+        outstanding_intervals(&trace, &meta, &Rules::new(Evidence::PerWindow, Some(5_000))).unwrap();
+    let lags: Vec<u64> = outstanding.iter().map(|o| o.lag_ns() / MS).collect();
     assert_eq!(lags, [500, 5_200, 200, 400]);
     // 5.0-5.5 + 10.0-15.2 + 15.2-15.4.
-    assert_eq!(union_ns(&owed) / MS, 5_900);
+    assert_eq!(union_ns(&outstanding) / MS, 5_900);
 }
 
 #[test]
@@ -193,10 +194,13 @@ fn a_window_that_was_not_yet_due_is_not_owed() {
     let mut cut = trace(10_000, vec![covering(2_400, 2_000)], None);
     cut.done_ns = (C1_MS + 5_000) * MS;
     cut.outcome = OutcomeDetail::plain(Outcome::ClosedEarly);
-    let owed =
-        owed_intervals(&cut, &meta(10_000, &[(0, 10_000)]), &Rules::new(Evidence::Position, Some(2_000)))
-            .unwrap();
-    let lags: Vec<(u64, bool)> = owed.iter().map(|o| (o.lag_ns() / MS, o.closed)).collect();
+    let outstanding = outstanding_intervals(
+        &cut,
+        &meta(10_000, &[(0, 10_000)]),
+        &Rules::new(Evidence::Position, Some(2_000)),
+    )
+    .unwrap();
+    let lags: Vec<(u64, bool)> = outstanding.iter().map(|o| (o.lag_ns() / MS, o.closed)).collect();
     assert_eq!(lags, [(400, true), (1_000, false)]);
 }
 

@@ -142,7 +142,7 @@ impl Ladder {
         if self.tape.is_empty() {
             return Err(SizingError::Nothing {
                 what: "the ladder has no tape",
-                mend: "give the manifest that was played",
+                hint: "give the manifest that was played",
             });
         }
         crate::error::count("instances", self.instances)?;

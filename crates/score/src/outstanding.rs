@@ -6,7 +6,7 @@ use crate::score::Rules;
 
 /// A stretch of time during which the server owed the answer to one inference window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owed {
+pub struct Outstanding {
     /// Window, counted from 0; empty for the interval from the end of the audio to the final.
     pub window: Option<u32>,
     /// Planned end of the window's last chunk, nanoseconds from the run's origin.
@@ -17,7 +17,7 @@ pub struct Owed {
     pub closed: bool,
 }
 
-impl Owed {
+impl Outstanding {
     /// Length, nanoseconds.
     #[must_use]
     pub const fn lag_ns(&self) -> u64 {
@@ -108,11 +108,11 @@ fn answers(trace: &Trace, rules: &Rules, windows: &[Window], c1_ns: u64) -> Vec<
 /// Empty (`None`) where the dialect gives no evidence, where windows are needed and their length is unknown, or
 /// where the session never began. A final answers whatever was still owed.
 #[must_use]
-pub fn owed_intervals(trace: &Trace, meta: &CallMeta, rules: &Rules) -> Option<Vec<Owed>> {
+pub fn outstanding_intervals(trace: &Trace, meta: &CallMeta, rules: &Rules) -> Option<Vec<Outstanding>> {
     let c1_ns = trace.c1_ns?;
     let windows = windows(trace, meta, rules, c1_ns)?;
     let answers = answers(trace, rules, &windows, c1_ns);
-    let mut owed: Vec<Owed> = windows
+    let mut outstanding: Vec<Outstanding> = windows
         .iter()
         .zip(answers)
         // A call that ended before the window did never owed it.
@@ -123,19 +123,24 @@ pub fn owed_intervals(trace: &Trace, meta: &CallMeta, rules: &Rules) -> Option<V
                 (a, f) => a.or(f),
             };
             let to_ns = answered.unwrap_or(trace.done_ns).max(w.due_ns);
-            Owed { window: Some(w.number), from_ns: w.due_ns, to_ns, closed: answered.is_some() }
+            Outstanding { window: Some(w.number), from_ns: w.due_ns, to_ns, closed: answered.is_some() }
         })
         .collect();
     if let (Some(final_ns), Some(last_ns)) = (trace.final_ns, trace.planned_last_ns()) {
-        owed.push(Owed { window: None, from_ns: last_ns, to_ns: final_ns.max(last_ns), closed: true });
+        outstanding.push(Outstanding {
+            window: None,
+            from_ns: last_ns,
+            to_ns: final_ns.max(last_ns),
+            closed: true,
+        });
     }
-    Some(owed)
+    Some(outstanding)
 }
 
 /// Length of the union of intervals, nanoseconds: overlapping debts count once.
 #[must_use]
-pub fn union_ns(owed: &[Owed]) -> u64 {
-    let mut spans: Vec<(u64, u64)> = owed.iter().map(|o| (o.from_ns, o.to_ns)).collect();
+pub fn union_ns(outstanding: &[Outstanding]) -> u64 {
+    let mut spans: Vec<(u64, u64)> = outstanding.iter().map(|o| (o.from_ns, o.to_ns)).collect();
     spans.sort_unstable();
     let mut total = 0;
     let mut reached = 0;

@@ -65,7 +65,7 @@ pub struct Wait {
 
 /// The parts of a tier: p95 over its counted calls, the queue as the engine's own mean over the window.
 #[must_use]
-pub fn waits(step: &Step) -> Vec<Wait> {
+pub fn latency_breakdown(step: &Step) -> Vec<Wait> {
     let report = &step.report;
     let p95 = |figure: Figure, scale: f64| {
         figure.estimate(report).map_or((None, 0), |e| (Some(e.value * scale), e.n))
@@ -123,8 +123,8 @@ impl Growth {
 /// Every part at both tiers, and the one that grew most (by 10 ms at least; less is noise of a clock).
 #[must_use]
 pub fn growth(calm: Option<&Step>, failing: &Step) -> (Vec<Growth>, Option<Part>) {
-    let before = calm.map(waits).unwrap_or_default();
-    let all: Vec<Growth> = waits(failing)
+    let before = calm.map(latency_breakdown).unwrap_or_default();
+    let all: Vec<Growth> = latency_breakdown(failing)
         .into_iter()
         .map(|here| {
             let before_s = before.iter().find(|b| b.part == here.part).and_then(|b| b.seconds);

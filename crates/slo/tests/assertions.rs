@@ -7,8 +7,8 @@ mod common;
 use common::{call, end_with};
 use tapedeck_record::{CallRecord, ExitCode, Outcome, StepId};
 use tapedeck_slo::{
-    Bounds, Demand, Finding, LimitVerdict, Limits, Reached, TierEvidence, TierReport, answered, judge,
-    meant_to_fail,
+    Assertion, AssertionResult, Bounds, LimitVerdict, Limits, PercentileOrInfinite, TierEvidence, TierReport,
+    answered, judge, meant_to_fail,
 };
 
 const BOUNDS: Bounds =
@@ -18,8 +18,8 @@ fn report(calls: &[CallRecord]) -> TierReport {
     judge(&TierEvidence::new(3, "Tape-A", calls, BOUNDS), &Limits::default())
 }
 
-fn check(demand: &str, calls: &[CallRecord]) -> Vec<Finding> {
-    demand.parse::<Demand>().unwrap().check("N003", &report(calls), calls)
+fn check(assertion: &str, calls: &[CallRecord]) -> Vec<AssertionResult> {
+    assertion.parse::<Assertion>().unwrap().check("N003", &report(calls), calls)
 }
 
 /// A hundred calls whose finals take 0.01, 0.02 ... 1.00 s, spread over two instances.
@@ -36,7 +36,7 @@ fn hundred() -> Vec<CallRecord> {
 fn a_percentile_is_the_one_of_the_order_statistics_with_n_and_interval() {
     let found = check("final_s:p95<=2", &hundred());
     let [only] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((only.verdict, only.value), (LimitVerdict::Pass, Some(Reached::At(0.95))));
+    assert_eq!((only.verdict, only.value), (LimitVerdict::Pass, Some(PercentileOrInfinite::At(0.95))));
     assert_eq!((only.n, only.calls, only.errors), (100, 100, 0));
     assert!(only.low.is_some_and(|low| (0.88..0.95).contains(&low)), "{only:?}");
     assert!(only.sentence().contains("N003 final_s:p95 <= 2: 0.950"), "{}", only.sentence());
@@ -72,7 +72,7 @@ fn an_errored_call_never_helps() {
         end_with(call, Outcome::ClosedEarly);
     }
     let found = &check("final_s:p95<=2", &calls)[0];
-    assert_eq!((found.value, found.errors), (Some(Reached::Never), 6));
+    assert_eq!((found.value, found.errors), (Some(PercentileOrInfinite::Never), 6));
     assert!(found.verdict.failed() && found.sentence().contains("6 of 100 calls errored"), "{found:?}");
     // On the other side, too: the smallest pace of all is that of a call that failed.
     assert!(check("pace:min>=0.5", &calls)[0].verdict.failed());
@@ -86,7 +86,7 @@ fn an_errored_call_never_helps() {
 fn what_is_not_known_is_never_a_pass() {
     let silent: Vec<CallRecord> =
         hundred().into_iter().map(|c| CallRecord { rtf: None, instance: None, ..c }).collect();
-    for demand in [
+    for assertion in [
         "rtf:p95<=0.5",
         "rtf:p95>=0",
         "final_s:p95<=9 by instance",
@@ -96,7 +96,7 @@ fn what_is_not_known_is_never_a_pass() {
         "wer<=1",
         "gpu_util_max<=1",
     ] {
-        let found = check(demand, &silent);
+        let found = check(assertion, &silent);
         assert!(found.iter().all(|f| f.verdict == LimitVerdict::Unknown && f.value.is_none()), "{found:?}");
         assert!(found[0].sentence().contains("not known"), "{}", found[0].sentence());
     }
@@ -119,7 +119,7 @@ fn the_exit_code_follows_the_worst() {
     assert_eq!(answered(ExitCode::Undecidable, &fail), ExitCode::No);
     assert_eq!(answered(ExitCode::No, &pass), ExitCode::No);
     assert_eq!(answered(ExitCode::Interrupted, &fail), ExitCode::Interrupted);
-    let nothing = Finding::nothing_judged(&"errors<=0".parse().unwrap());
+    let nothing = AssertionResult::nothing_judged(&"errors<=0".parse().unwrap());
     assert_eq!(answered(ExitCode::Ok, &[nothing]), ExitCode::Undecidable);
 }
 
@@ -135,10 +135,10 @@ fn only_tiers_above_n_star_were_meant_to_fail() {
 fn a_refusal_is_no_error_where_callers_come_when_they_come() {
     let mut calls = hundred();
     calls.iter_mut().take(10).for_each(|c| end_with(c, Outcome::RefusedBusy));
-    let demand: Demand = "errors<=0".parse().unwrap();
+    let assertion: Assertion = "errors<=0".parse().unwrap();
     let open = TierReport { labels: vec!["open".into()], ..report(&calls) };
-    assert!(demand.check("rate-300", &report(&calls), &calls)[0].verdict.failed());
-    let found = &demand.check("rate-300", &open, &calls)[0];
+    assert!(assertion.check("rate-300", &report(&calls), &calls)[0].verdict.failed());
+    let found = &assertion.check("rate-300", &open, &calls)[0];
     assert_eq!((found.verdict, found.n), (LimitVerdict::Pass, 90));
 }
 
@@ -147,9 +147,9 @@ fn of_many_findings_the_broken_and_the_nearest_are_told() {
     let calls: Vec<CallRecord> =
         (0..40).map(|k| CallRecord { final_s: Some(f64::from(k + 1) / 100.0), ..call(k, 0) }).collect();
     let told = |limit: &str| {
-        let demand: Demand = limit.parse().unwrap();
-        let found = demand.check("N040", &report(&calls), &calls);
-        tapedeck_slo::demand::told(&[demand], &found)
+        let assertion: Assertion = limit.parse().unwrap();
+        let found = assertion.check("N040", &report(&calls), &calls);
+        tapedeck_slo::assertion::told(&[assertion], &found)
     };
     let kept = told("final_s:max<=0.5 by stream");
     assert_eq!(kept.len(), 1);
@@ -166,6 +166,6 @@ fn of_many_findings_the_broken_and_the_nearest_are_told() {
 fn a_finding_survives_json() {
     for found in [check("final_s:p95<=2 by instance", &hundred()), check("drain_s<=2", &hundred())] {
         let json = serde_json::to_string(&found).unwrap();
-        assert_eq!(serde_json::from_str::<Vec<Finding>>(&json).unwrap(), found);
+        assert_eq!(serde_json::from_str::<Vec<AssertionResult>>(&json).unwrap(), found);
     }
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Comparison, Demand, Part, Statistic};
+use super::{Assertion, Comparison, Part, Statistic};
 use crate::figure::Figure;
 
 /// A limit that cannot be read: what is wrong, where, and how to write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct DemandError {
+pub struct AssertionError {
     /// The line that was given.
     pub text: String,
     /// First wrong character, from 0.
@@ -20,7 +20,7 @@ pub struct DemandError {
     pub why: String,
 }
 
-impl fmt::Display for DemandError {
+impl fmt::Display for AssertionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A control character would move the line away from under its marker.
         let shown: String = self.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -34,7 +34,7 @@ impl fmt::Display for DemandError {
     }
 }
 
-impl std::error::Error for DemandError {}
+impl std::error::Error for AssertionError {}
 
 /// The line, and how far it has been read.
 struct Reader<'a> {
@@ -61,9 +61,9 @@ impl<'a> Reader<'a> {
     }
 
     /// An error about what was taken last.
-    fn wrong(&self, taken: &str, why: impl Into<String>) -> DemandError {
+    fn wrong(&self, taken: &str, why: impl Into<String>) -> AssertionError {
         let at = self.text.get(..self.at - taken.len()).unwrap_or("").chars().count();
-        DemandError { text: self.text.into(), at, length: taken.chars().count().max(1), why: why.into() }
+        AssertionError { text: self.text.into(), at, length: taken.chars().count().max(1), why: why.into() }
     }
 }
 
@@ -71,10 +71,10 @@ fn word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '.' || c == '-'
 }
 
-impl FromStr for Demand {
-    type Err = DemandError;
+impl FromStr for Assertion {
+    type Err = AssertionError;
 
-    fn from_str(text: &str) -> Result<Self, DemandError> {
+    fn from_str(text: &str) -> Result<Self, AssertionError> {
         let mut reader = Reader { text, at: 0 };
         let figure = figure(&mut reader)?;
         let statistic = statistic(&mut reader, figure)?;
@@ -85,11 +85,11 @@ impl FromStr for Demand {
     }
 }
 
-fn figure(reader: &mut Reader<'_>) -> Result<Figure, DemandError> {
+fn figure(reader: &mut Reader<'_>) -> Result<Figure, AssertionError> {
     let name = reader.take(word);
     if name.is_empty() {
         let next: String = reader.rest().chars().take(1).collect();
-        return Err(DemandError { length: 1, ..reader.wrong("", found("a figure", &next)) });
+        return Err(AssertionError { length: 1, ..reader.wrong("", found("a figure", &next)) });
     }
     if let Some(figure) = Figure::named().find(|f| f.spec().id == name) {
         return Ok(figure);
@@ -98,7 +98,7 @@ fn figure(reader: &mut Reader<'_>) -> Result<Figure, DemandError> {
     Err(reader.wrong(name, format!("unknown figure `{name}`; did you mean `{near}`?")))
 }
 
-fn statistic(reader: &mut Reader<'_>, figure: Figure) -> Result<Option<Statistic>, DemandError> {
+fn statistic(reader: &mut Reader<'_>, figure: Figure) -> Result<Option<Statistic>, AssertionError> {
     reader.skip_spaces();
     if !reader.rest().starts_with(':') {
         if figure.of_calls() {
@@ -131,7 +131,7 @@ fn statistic(reader: &mut Reader<'_>, figure: Figure) -> Result<Option<Statistic
     }
 }
 
-fn comparison(reader: &mut Reader<'_>) -> Result<Comparison, DemandError> {
+fn comparison(reader: &mut Reader<'_>) -> Result<Comparison, AssertionError> {
     let sign = reader.take(|c| matches!(c, '<' | '>' | '=' | '!' | '≤' | '≥'));
     match sign {
         "<" => Ok(Comparison::Below),
@@ -141,13 +141,13 @@ fn comparison(reader: &mut Reader<'_>) -> Result<Comparison, DemandError> {
         "" => {
             let next: String = reader.rest().chars().take_while(|c| !c.is_whitespace()).collect();
             let length = next.chars().count().max(1);
-            Err(DemandError { length, ..reader.wrong("", found("one of < <= > >=", &next)) })
+            Err(AssertionError { length, ..reader.wrong("", found("one of < <= > >=", &next)) })
         }
         _ => Err(reader.wrong(sign, format!("`{sign}` is no comparison; there are < <= > >="))),
     }
 }
 
-fn bound(reader: &mut Reader<'_>, figure: Figure) -> Result<f64, DemandError> {
+fn bound(reader: &mut Reader<'_>, figure: Figure) -> Result<f64, AssertionError> {
     let number = reader.take(|c| word(c) || c == '+' || c == '%');
     match number.parse::<f64>() {
         Ok(bound) if bound.is_finite() => Ok(bound),
@@ -163,7 +163,7 @@ fn bound(reader: &mut Reader<'_>, figure: Figure) -> Result<f64, DemandError> {
     }
 }
 
-fn part(reader: &mut Reader<'_>, figure: Figure) -> Result<Option<Part>, DemandError> {
+fn part(reader: &mut Reader<'_>, figure: Figure) -> Result<Option<Part>, AssertionError> {
     let by = reader.take(|c| !c.is_whitespace());
     if by.is_empty() {
         return Ok(None);
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        text.parse::<Demand>().unwrap_err().to_string()
+        text.parse::<Assertion>().unwrap_err().to_string()
     }
 
     #[test]
@@ -232,8 +232,8 @@ mod tests {
             ("kv_pool_p95<0.9 by instance", "kv_pool_p95 < 0.9 by instance"),
             ("age_slope_ms_per_min:p50<=-1e-1", "age_slope_ms_per_min:p50 <= -0.1"),
         ] {
-            assert_eq!(text.parse::<Demand>().unwrap().to_string(), shown);
-            assert_eq!(shown.parse::<Demand>().unwrap().to_string(), shown);
+            assert_eq!(text.parse::<Assertion>().unwrap().to_string(), shown);
+            assert_eq!(shown.parse::<Assertion>().unwrap().to_string(), shown);
         }
     }
 
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_marker_stands_under_what_is_wrong() {
         let at = |text: &str| {
-            let e = text.parse::<Demand>().unwrap_err();
+            let e = text.parse::<Assertion>().unwrap_err();
             (e.at, e.length)
         };
         assert_eq!(at("finals:p95<=2"), (0, 6));
@@ -284,7 +284,7 @@ mod tests {
         for text in
             ["rtf:p95<=nan", "rtf:p95<=inf", "rtf:p95<=50%", "rtf:p95<=0,5", "rtf:p101<=1", "rtf:p<=1"]
         {
-            assert!(text.parse::<Demand>().is_err(), "{text}");
+            assert!(text.parse::<Assertion>().is_err(), "{text}");
         }
         assert!(refused("final_s:p95<=2s").contains("in s, write the bare number"));
     }

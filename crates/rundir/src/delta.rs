@@ -50,23 +50,23 @@ impl Bounds {
 /// Without every bound whose count is that of both its neighbours; the last count (+Inf) stays.
 fn shrunk(histogram: &Histogram) -> Histogram {
     let counts = &histogram.counts;
-    let mut lean = Histogram { sum: histogram.sum, ..Histogram::default() };
+    let mut delta = Histogram { sum: histogram.sum, ..Histogram::default() };
     let mut before = 0.0_f64;
     for (i, (bound, count)) in histogram.bounds.iter().zip(counts).enumerate() {
         let after = counts.get(i + 1).copied().unwrap_or(f64::NAN);
         if before.total_cmp(count).is_ne() || after.total_cmp(count).is_ne() {
-            lean.bounds.push(*bound);
-            lean.counts.push(*count);
+            delta.bounds.push(*bound);
+            delta.counts.push(*count);
         }
         before = *count;
     }
-    lean.counts.extend(counts.get(histogram.bounds.len()..).unwrap_or_default());
-    lean
+    delta.counts.extend(counts.get(histogram.bounds.len()..).unwrap_or_default());
+    delta
 }
 
 /// With all bounds again; nothing if it has one that is not among them.
-fn restored(lean: &Histogram, bounds: &[f64]) -> Option<Histogram> {
-    let mut kept = lean.bounds.iter().zip(&lean.counts).peekable();
+fn restored(delta: &Histogram, bounds: &[f64]) -> Option<Histogram> {
+    let mut kept = delta.bounds.iter().zip(&delta.counts).peekable();
     let mut counts = Vec::with_capacity(bounds.len() + 1);
     let mut count = 0.0;
     for bound in bounds {
@@ -78,8 +78,8 @@ fn restored(lean: &Histogram, bounds: &[f64]) -> Option<Histogram> {
     if kept.next().is_some() {
         return None;
     }
-    counts.extend(lean.counts.get(lean.bounds.len()..).unwrap_or_default());
-    Some(Histogram { bounds: bounds.to_vec(), counts, sum: lean.sum })
+    counts.extend(delta.counts.get(delta.bounds.len()..).unwrap_or_default());
+    Some(Histogram { bounds: bounds.to_vec(), counts, sum: delta.sum })
 }
 
 #[cfg(test)]

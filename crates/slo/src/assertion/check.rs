@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Case, ExitCode, Outcome, OutcomeClass, PaceKind, StepId};
 use tapedeck_stats::{Bounds, Moments, percentile_sorted, quantile_interval, sort};
 
-use super::{Demand, Part, Statistic};
+use super::{Assertion, Part, Statistic};
 use crate::figure::Figure;
-use crate::report::{LimitVerdict, Reached, TierReport};
+use crate::report::{LimitVerdict, PercentileOrInfinite, TierReport};
 use crate::step_figure::{Source, StepFigure, pooled, scrapes};
 
 /// Two-sided confidence of the interval beside a percentile.
@@ -18,7 +18,7 @@ const NOBODY: &str = "(none)";
 
 /// How one limit fared on one step, or on one part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct AssertionResult {
     /// The limit, as it is understood.
     pub limit: String,
     /// The step; empty where no step was judged at all.
@@ -29,7 +29,7 @@ pub struct Finding {
     /// Pass, fail, or unknown; by the interval, or by the estimate alone.
     pub verdict: LimitVerdict,
     /// The figure; `never` where so many calls failed that it is none. Empty where it is not known.
-    pub value: Option<Reached>,
+    pub value: Option<PercentileOrInfinite>,
     /// Lower bound of a percentile's 95 % interval (order statistics).
     pub low: Option<f64>,
     /// Upper bound of it.
@@ -42,10 +42,10 @@ pub struct Finding {
     pub errors: u64,
 }
 
-impl Finding {
+impl AssertionResult {
     /// A limit that met no judged step: unknown, which is no pass.
     #[must_use]
-    pub fn nothing_judged(limit: &Demand) -> Self {
+    pub fn nothing_judged(limit: &Assertion) -> Self {
         Self {
             limit: limit.to_string(),
             step: String::new(),
@@ -60,7 +60,7 @@ impl Finding {
         }
     }
 
-    /// The finding in one line: verdict, where, the figure with its interval and n.
+    /// The result in one line: verdict, where, the figure with its interval and n.
     #[must_use]
     pub fn sentence(&self) -> String {
         let number = |v: f64| if v.abs() >= 1000.0 { format!("{v:.0}") } else { format!("{v:.3}") };
@@ -73,8 +73,8 @@ impl Finding {
             line += &format!(" [{part}]");
         }
         line += &match self.value {
-            Some(Reached::At(v)) => format!(": {}", number(v)),
-            Some(Reached::Never) => ": never, so many calls failed".into(),
+            Some(PercentileOrInfinite::At(v)) => format!(": {}", number(v)),
+            Some(PercentileOrInfinite::Never) => ": never, so many calls failed".into(),
             None => ": not known".into(),
         };
         if self.low.is_some() || self.high.is_some() {
@@ -94,9 +94,9 @@ impl Finding {
 /// The exit code of a command that answered `answer` and had limits to keep: a broken limit is a no, an unknown one
 /// leaves a yes undecided, and an interrupted command stays interrupted.
 #[must_use]
-pub fn answered(answer: ExitCode, findings: &[Finding]) -> ExitCode {
-    let broken = findings.iter().any(|f| f.verdict.failed());
-    let unknown = findings.iter().any(|f| f.verdict == LimitVerdict::Unknown);
+pub fn answered(answer: ExitCode, grounds: &[AssertionResult]) -> ExitCode {
+    let broken = grounds.iter().any(|f| f.verdict.failed());
+    let unknown = grounds.iter().any(|f| f.verdict == LimitVerdict::Unknown);
     match answer {
         ExitCode::Ok | ExitCode::Undecidable if broken => ExitCode::No,
         ExitCode::Ok if unknown => ExitCode::Undecidable,
@@ -107,29 +107,29 @@ pub fn answered(answer: ExitCode, findings: &[Finding]) -> ExitCode {
 /// Findings that are printed one by one; of more, only what is broken or not known, and the worst of the rest.
 const FEW: usize = 12;
 
-/// What to print of the findings: all where they are few; otherwise, for each limit, what is broken or not known, or the
-/// finding that came nearest to its bound.
+/// What to print of the results: all where they are few; otherwise, for each limit, what is broken or not known, or the
+/// result that came nearest to its bound.
 #[must_use]
-pub fn told(demands: &[Demand], findings: &[Finding]) -> Vec<String> {
-    if findings.len() <= FEW {
-        return findings.iter().map(Finding::sentence).collect();
+pub fn told(assertions: &[Assertion], grounds: &[AssertionResult]) -> Vec<String> {
+    if grounds.len() <= FEW {
+        return grounds.iter().map(AssertionResult::sentence).collect();
     }
     let mut lines = Vec::new();
-    for demand in demands {
-        let name = demand.to_string();
-        let own: Vec<&Finding> = findings.iter().filter(|f| f.limit == name).collect();
-        let (bad, good): (Vec<&Finding>, Vec<&Finding>) =
+    for assertion in assertions {
+        let name = assertion.to_string();
+        let own: Vec<&AssertionResult> = grounds.iter().filter(|f| f.limit == name).collect();
+        let (bad, good): (Vec<&AssertionResult>, Vec<&AssertionResult>) =
             own.into_iter().partition(|f| f.verdict.failed() || f.verdict == LimitVerdict::Unknown);
         lines.extend(bad.iter().take(FEW).map(|f| f.sentence()));
         if bad.len() > FEW {
             lines.push(format!("           {} more that are broken or not known", bad.len() - FEW));
         }
-        let value = |f: &Finding| match f.value {
-            Some(Reached::At(value)) => value,
-            _ => demand.comparison.worst(),
+        let value = |f: &AssertionResult| match f.value {
+            Some(PercentileOrInfinite::At(value)) => value,
+            _ => assertion.comparison.worst(),
         };
-        let upper = demand.comparison.worst() > 0.0;
-        let near = |a: &&Finding, b: &&Finding| {
+        let upper = assertion.comparison.worst() > 0.0;
+        let near = |a: &&AssertionResult, b: &&AssertionResult| {
             if upper { value(a).total_cmp(&value(b)) } else { value(b).total_cmp(&value(a)) }
         };
         if let Some(nearest) = good.iter().copied().max_by(near) {
@@ -157,13 +157,13 @@ struct Value {
     n: u64,
 }
 
-impl Demand {
-    /// Holds the limit against one judged step: one finding, or one for each part.
+impl Assertion {
+    /// Holds the limit against one judged step: one result, or one for each part.
     ///
     /// Judged calls are those that count and take part in verdicts. An errored call has no figure; it stands beyond
     /// every value on the side that is not well, so that failing never helps.
     #[must_use]
-    pub fn check(&self, step: &str, report: &TierReport, calls: &[CallRecord]) -> Vec<Finding> {
+    pub fn check(&self, step: &str, report: &TierReport, calls: &[CallRecord]) -> Vec<AssertionResult> {
         // Where callers come when they come, a refusal is what is being counted and no error of a call.
         let open = report.labels.iter().any(|label| label == "open");
         let refused = |c: &CallRecord| open && c.outcome.outcome == Outcome::RefusedBusy;
@@ -173,16 +173,16 @@ impl Demand {
             // What a step or a page tells is no figure of its calls.
             let told = matches!(self.source(), Some(Source::Step(_) | Source::Page(..)));
             let own: &[&CallRecord] = if told { &[] } else { &judged };
-            return vec![self.finding(step, None, self.value(report, &judged), own)];
+            return vec![self.result(step, None, self.value(report, &judged), own)];
         };
         if let Some(Source::Page(_, of)) = self.source() {
             let pages = report.instances.iter().map(|(name, page)| {
                 let value = Value { value: of(page), n: page.scrapes, ..Value::default() };
-                self.finding(step, Some(name.clone()), value, &[])
+                self.result(step, Some(name.clone()), value, &[])
             });
-            let all: Vec<Finding> = pages.collect();
+            let all: Vec<AssertionResult> = pages.collect();
             // Nobody told anything of any instance.
-            return if all.is_empty() { vec![self.finding(step, None, Value::default(), &[])] } else { all };
+            return if all.is_empty() { vec![self.result(step, None, Value::default(), &[])] } else { all };
         }
         let mut parts: BTreeMap<Key, Vec<&CallRecord>> = BTreeMap::new();
         for call in &judged {
@@ -191,11 +191,11 @@ impl Demand {
         let told = parts.keys().any(|key| *key != Key::Nobody);
         if !told {
             // The dialect names no instance: which one is meant cannot be known.
-            return vec![self.finding(step, None, Value::default(), &judged)];
+            return vec![self.result(step, None, Value::default(), &judged)];
         }
         parts
             .into_iter()
-            .map(|(key, calls)| self.finding(step, Some(key.text()), self.value(report, &calls), &calls))
+            .map(|(key, calls)| self.result(step, Some(key.text()), self.value(report, &calls), &calls))
             .collect()
     }
 
@@ -246,7 +246,13 @@ impl Demand {
         Value { value, bounds, n }
     }
 
-    fn finding(&self, step: &str, part: Option<String>, found: Value, judged: &[&CallRecord]) -> Finding {
+    fn result(
+        &self,
+        step: &str,
+        part: Option<String>,
+        found: Value,
+        judged: &[&CallRecord],
+    ) -> AssertionResult {
         let Value { value, bounds, n } = found;
         let holds = |v: f64| self.comparison.holds(v, self.bound);
         let interval = matches!(self.statistic, Some(Statistic::Quantile(_)));
@@ -263,8 +269,9 @@ impl Demand {
             Some(false) if sure => LimitVerdict::Fail,
             Some(false) => LimitVerdict::PointFail,
         };
-        let reached = |v: f64| if v.is_finite() { Reached::At(v) } else { Reached::Never };
-        Finding {
+        let reached =
+            |v: f64| if v.is_finite() { PercentileOrInfinite::At(v) } else { PercentileOrInfinite::Never };
+        AssertionResult {
             limit: self.to_string(),
             step: step.into(),
             part,

@@ -1,14 +1,14 @@
 //! Limits that somebody states in one line: `final_s:p95<=2 by instance`.
 //!
-//! A demand names a figure of the [catalogue](Figure), a statistic where the figure is one of single calls, a bound,
+//! A assertion names a figure of the [catalogue](Figure), a statistic where the figure is one of single calls, a bound,
 //! and perhaps the parts that each have to keep it. It is held against steps that were judged, and answers with one
-//! [`Finding`] a step and part. What is not known is never kept.
+//! [`AssertionResult`] a step and part. What is not known is never kept.
 //!
 //! ```
 //! use tapedeck_slo::Demand;
 //!
-//! let demand: Demand = "final_s:p95<=2 by instance".parse()?;
-//! assert_eq!(demand.to_string(), "final_s:p95 <= 2 by instance");
+//! let assertion: Demand = "final_s:p95<=2 by instance".parse()?;
+//! assert_eq!(assertion.to_string(), "final_s:p95 <= 2 by instance");
 //! let typo = "finals:p95<=2".parse::<Demand>().unwrap_err();
 //! assert!(typo.to_string().contains("did you mean `final_s`?"));
 //! # Ok::<(), tapedeck_slo::DemandError>(())
@@ -19,8 +19,8 @@ mod parse;
 
 use std::fmt;
 
-pub use check::{Finding, answered, meant_to_fail, told};
-pub use parse::DemandError;
+pub use check::{AssertionResult, answered, meant_to_fail, told};
+pub use parse::AssertionError;
 
 use crate::figure::Figure;
 
@@ -128,7 +128,7 @@ impl Part {
 
 /// A limit stated in one line.
 #[derive(Debug, Clone)]
-pub struct Demand {
+pub struct Assertion {
     figure: Figure,
     statistic: Option<Statistic>,
     comparison: Comparison,
@@ -136,7 +136,7 @@ pub struct Demand {
     by: Option<Part>,
 }
 
-impl Demand {
+impl Assertion {
     /// The figure that is held against the bound.
     #[must_use]
     pub const fn figure(&self) -> Figure {
@@ -150,7 +150,7 @@ impl Demand {
     }
 }
 
-impl fmt::Display for Demand {
+impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.figure.spec().id)?;
         if let Some(statistic) = self.statistic {

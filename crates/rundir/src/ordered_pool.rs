@@ -17,7 +17,7 @@ pub(crate) fn in_order<T: Send, R: Send>(
 ) {
     std::thread::scope(|scope| {
         // Each worker has its own way in and out, and they are served in turns: that is the order.
-        let lanes: Vec<_> = (0..workers.get())
+        let ordered_pool: Vec<_> = (0..workers.get())
             .map(|_| {
                 let (give, items) = sync_channel::<T>(EACH);
                 let (done, results) = sync_channel::<R>(EACH);
@@ -32,11 +32,11 @@ pub(crate) fn in_order<T: Send, R: Send>(
                 (give, results)
             })
             .collect();
-        let (mut giving, mut taking) = (lanes.iter().cycle(), lanes.iter().cycle());
+        let (mut giving, mut taking) = (ordered_pool.iter().cycle(), ordered_pool.iter().cycle());
         let mut held = 0;
         let mut more = true;
         loop {
-            while more && held < EACH * lanes.len() {
+            while more && held < EACH * ordered_pool.len() {
                 match next().zip(giving.next()) {
                     // A worker that panicked takes nothing; the end of the scope passes its panic on.
                     Some((item, (give, _))) => drop(give.send(item)),

@@ -1,16 +1,16 @@
 //! What is wrong with a run directory, and what must not be said because of it.
 
 use tapedeck_rundir::tables::notes;
-use tapedeck_slo::{Figure, Limit, LimitVerdict, TierReport, Verdict, capacity, ladder_row, settle};
+use tapedeck_slo::{Figure, Limit, LimitVerdict, TierReport, Verdict, adjust_by_holm, capacity, ladder_row};
 use tapedeck_stats::percentile;
 
 use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::newrun::Derived;
 use crate::read::{Run, Step};
 
-/// How heavy a doubt is.
+/// How heavy an integrity warning is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum Severity {
     /// Something is not there; the figures that need it are empty.
     Missing,
     /// Something is odd; figures stand.
@@ -21,40 +21,40 @@ pub enum Weight {
 
 /// Something missing, damaged or contradictory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doubt {
+pub struct IntegrityWarning {
     /// How heavy it is.
-    pub weight: Weight,
+    pub severity: Severity,
     /// What, in both languages.
     pub said: LocalizedText,
 }
 
-impl Doubt {
+impl IntegrityWarning {
     pub(crate) const fn note(said: LocalizedText) -> Self {
-        Self { weight: Weight::Note, said }
+        Self { severity: Severity::Note, said }
     }
 
     pub(crate) const fn withhold(said: LocalizedText) -> Self {
-        Self { weight: Weight::Withhold, said }
+        Self { severity: Severity::Withhold, said }
     }
 
     pub(crate) fn missing(file: &str) -> Self {
-        Self { weight: Weight::Missing, said: message!(MessageId::FileMissing, file) }
+        Self { severity: Severity::Missing, said: message!(MessageId::FileMissing, file) }
     }
 
     pub(crate) fn unreadable(file: &str, why: String) -> Self {
-        Self { weight: Weight::Note, said: message!(MessageId::FileUnreadable, file, why) }
+        Self { severity: Severity::Note, said: message!(MessageId::FileUnreadable, file, why) }
     }
 }
 
 /// Holds the parts of a run against each other. What was decided must follow from what was recorded; where it does
 /// not, somebody changed a file, and nobody can tell which one.
 pub(crate) fn cross_check(run: &mut Run) {
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     for step in &mut run.steps {
-        doubts.extend(contradiction(step));
+        warnings.extend(contradiction(step));
         match calls_agree(step) {
             Ok(()) => step.calls_agree = true,
-            Err(Some(doubt)) => doubts.push(doubt),
+            Err(Some(warning)) => warnings.push(warning),
             Err(None) => {}
         }
     }
@@ -62,19 +62,19 @@ pub(crate) fn cross_check(run: &mut Run) {
     let said = run.info.as_ref().map(|i| i.simulated);
     let kinds: Vec<bool> = kinds.chain(said).collect();
     if kinds.iter().any(|k| *k) && kinds.iter().any(|k| !*k) {
-        doubts.push(Doubt::withhold(message!(MessageId::MixedSimulated)));
+        warnings.push(IntegrityWarning::withhold(message!(MessageId::MixedSimulated)));
     }
-    doubts.extend(ladder_edited(run));
+    warnings.extend(ladder_edited(run));
     settle_ladder(run);
-    doubts.extend(capacity_edited(run));
-    doubts.extend(limits_edited(run));
-    doubts.extend(derived(run));
-    run.doubts.append(&mut doubts);
+    warnings.extend(capacity_edited(run));
+    warnings.extend(limits_edited(run));
+    warnings.extend(derived(run));
+    run.warnings.append(&mut warnings);
 }
 
 /// That a run was not measured as it stands, and what it was made from.
-fn derived(run: &Run) -> Option<Doubt> {
-    Some(Doubt::note(match run.derived.as_ref()? {
+fn derived(run: &Run) -> Option<IntegrityWarning> {
+    Some(IntegrityWarning::note(match run.derived.as_ref()? {
         Derived::Merged { merged_from, .. } => message!(MessageId::MergedFrom, merged_from.join(", ")),
         Derived::Rescored { rescored_from, settings, .. } if settings.is_empty() => {
             message!(MessageId::RescoredAsItWas, rescored_from.as_str())
@@ -94,7 +94,7 @@ fn settle_ladder(run: &mut Run) {
         .collect();
     let mut tiers: Vec<TierReport> =
         at.iter().filter_map(|i| run.steps.get(*i)).map(|s| s.report.clone()).collect();
-    settle(&mut tiers, &limits);
+    adjust_by_holm(&mut tiers, &limits);
     for (i, report) in at.into_iter().zip(tiers) {
         if let Some(step) = run.steps.get_mut(i) {
             step.report = report;
@@ -103,7 +103,7 @@ fn settle_ladder(run: &mut Run) {
 }
 
 /// A verdict that its own limits do not give.
-fn contradiction(step: &Step) -> Option<Doubt> {
+fn contradiction(step: &Step) -> Option<IntegrityWarning> {
     let report = &step.report;
     let broken = !report.broken().is_empty();
     let passes_broken = report.verdict == Verdict::Pass && broken;
@@ -120,19 +120,24 @@ fn contradiction(step: &Step) -> Option<Doubt> {
         }
     });
     (passes_broken || fails_whole || wrong_side)
-        .then(|| Doubt::withhold(message!(MessageId::Contradiction, step.name.as_str())))
+        .then(|| IntegrityWarning::withhold(message!(MessageId::Contradiction, step.name.as_str())))
 }
 
 /// Whether the calls give the figures that the journal has.
-fn calls_agree(step: &Step) -> Result<(), Option<Doubt>> {
+fn calls_agree(step: &Step) -> Result<(), Option<IntegrityWarning>> {
     let report = &step.report;
     let counted = step.calls.iter().filter(|c| c.counted).count() as u64;
     if counted == 0 && report.calls_counted > 0 {
-        return Err(Some(Doubt::note(message!(MessageId::CallsMissing, step.name.as_str()))));
+        return Err(Some(IntegrityWarning::note(message!(MessageId::CallsMissing, step.name.as_str()))));
     }
     if counted != report.calls_counted {
         let n = report.calls_counted;
-        return Err(Some(Doubt::note(message!(MessageId::CallsFewer, step.name.as_str(), counted, n))));
+        return Err(Some(IntegrityWarning::note(message!(
+            MessageId::CallsFewer,
+            step.name.as_str(),
+            counted,
+            n
+        ))));
     }
     for figure in Figure::JUDGED {
         let said = figure.estimate(report).map(|e| e.value);
@@ -152,7 +157,7 @@ fn calls_agree(step: &Step) -> Result<(), Option<Doubt>> {
                 show(said),
                 show(found)
             );
-            return Err(Some(Doubt::withhold(said)));
+            return Err(Some(IntegrityWarning::withhold(said)));
         }
     }
     Ok(())
@@ -164,7 +169,7 @@ fn plain(row: &[String]) -> Vec<String> {
 }
 
 /// `ladder.csv` is made from the journal; a row that differs was changed by somebody.
-fn ladder_edited(run: &Run) -> Option<Doubt> {
+fn ladder_edited(run: &Run) -> Option<IntegrityWarning> {
     let rows = run.ladder_csv.as_ref()?;
     if run.steps.is_empty() {
         return None;
@@ -181,11 +186,11 @@ fn ladder_edited(run: &Run) -> Option<Doubt> {
     let rows: Vec<Vec<String>> = rows.iter().skip(1).map(|row| plain(row)).collect();
     let odd = rows.iter().filter(|row| !expected.iter().flatten().any(|e| e == *row)).count()
         + expected.iter().filter(|either| !rows.iter().any(|row| either.contains(row))).count();
-    (odd > 0).then(|| Doubt::note(message!(MessageId::LadderEdited)))
+    (odd > 0).then(|| IntegrityWarning::note(message!(MessageId::LadderEdited)))
 }
 
 /// `capacity.json` must be what the tiers give.
-fn capacity_edited(run: &Run) -> Option<Doubt> {
+fn capacity_edited(run: &Run) -> Option<IntegrityWarning> {
     let written = run.answers.capacity.as_ref()?;
     let limits = run.limits.as_ref()?;
     let tiers: Vec<_> = run.ladder().into_iter().map(|s| s.report.clone()).collect();
@@ -194,11 +199,13 @@ fn capacity_edited(run: &Run) -> Option<Doubt> {
     }
     let found = capacity(&tiers, limits);
     (found.n_star != written.n_star || found.published != written.published || found.state != written.state)
-        .then(|| Doubt::note(message!(MessageId::CapacityEdited, written.display(), found.display())))
+        .then(|| {
+            IntegrityWarning::note(message!(MessageId::CapacityEdited, written.display(), found.display()))
+        })
 }
 
 /// The limits that the tiers were judged by must be those of the config.
-fn limits_edited(run: &Run) -> Option<Doubt> {
+fn limits_edited(run: &Run) -> Option<IntegrityWarning> {
     let limits = run.limits.as_ref()?;
     let differs = |step: &&Step| {
         step.report.limits.iter().any(|l| {
@@ -213,5 +220,5 @@ fn limits_edited(run: &Run) -> Option<Doubt> {
         }) || step.report.ttft_basis != limits.ttft_basis
     };
     let step = run.steps.iter().find(differs)?;
-    Some(Doubt::withhold(message!(MessageId::LimitsEdited, step.name.as_str())))
+    Some(IntegrityWarning::withhold(message!(MessageId::LimitsEdited, step.name.as_str())))
 }
