@@ -1,6 +1,6 @@
 //! What a run directory keeps of a ladder: the case and the report tell the same of it, and it can be judged again.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod common;
 
