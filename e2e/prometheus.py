@@ -61,7 +61,7 @@ for name, field in (
     for bucket in ask(f'{name}_bucket{{step="{step}"}}'):
         bound = float(bucket["metric"]["le"])
         same(f"{name} up to {bound}", float(bucket["value"][1]), sum(v <= bound for v in values))
-same("first-text p95", one(f'tapedeck_ttft_p95_seconds{{step="{step}"}}'), report["ttft"]["p95"]["value"], 1e-9)
+same("first-text p95", one(f'tapedeck_ttft_p95_seconds{{step="{step}"}}'), report["summaries"][basis]["p95"]["value"], 1e-9)
 late = one(f'tapedeck_wake_late_p99_seconds{{step="{step}"}}')
 same("our lateness", late, report["wake_late_p99_ms"] / 1e3, 1e-9)
 verdict = [v["metric"]["verdict"] for v in ask(f'tapedeck_step_verdict{{step="{step}"}}')]
