@@ -4,8 +4,8 @@
 //! `slo` decide, `fleet` waits for the engines, `rundir` writes down. It reads one
 //! [`Config`](tapedeck_config::Config) and talks to an [`Observer`] while it runs.
 //!
-//! Read on in [`tc03`] (the ladder), [`steps`] and [`point`] (what every load point does), [`workload`] (who plays
-//! what), [`earlier`] (what cases leave for each other), and [`world`] (the seams). No case knows whether it is rehearsed: the worlds differ in one constructor.
+//! Read on in [`ladder`] (the ladder), [`steps`] and [`point`] (what every load point does), [`workload`] (who plays
+//! what), [`prior_results`] (what cases leave for each other), and [`world`] (the seams). No case knows whether it is rehearsed: the worlds differ in one constructor.
 
 pub mod arrivals;
 pub mod campaign;

@@ -45,7 +45,7 @@ impl<'a> Steps<'a> {
     /// Plays a point, or takes it over from the run directory; nothing when the user stopped it.
     ///
     /// # Errors
-    /// As [`play`], and an instance that went down twice in the same point.
+    /// As `play`, and an instance that went down twice in the same point.
     pub async fn play(&mut self, point: &Point) -> Result<Option<TierReport>, CaseError> {
         if self.interrupted {
             return Ok(None);

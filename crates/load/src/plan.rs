@@ -28,7 +28,7 @@ pub struct Plan {
     pub ping_every: Option<Duration>,
     /// Largest message that is accepted from the server, bytes; 16 MiB by default.
     pub max_message_bytes: usize,
-    /// Whether [`CallResult`](crate::Played) carries the words. Words are personal data: off by default.
+    /// Whether [`CallResult`](crate::CallResult) carries the words. Words are personal data: off by default.
     pub keep_texts: bool,
     /// Whether one sample of each session's first chunk is changed inaudibly, so that a server which caches
     /// by content does not meet the same audio twice; off by default. Only that one chunk is copied.

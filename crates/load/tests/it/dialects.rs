@@ -455,7 +455,8 @@ mod tests {
         let (all, _) = play(plan, Arc::clone(&prepared), target.clone()).await;
         assert!(all.len() >= 2 && all[..2].iter().all(|p| p.trace.outcome.outcome == Outcome::Ok), "{all:?}");
         let seen = seen.lock().unwrap();
-        let changed = |upload: &Bytes| (0..64_000).filter(|&i| upload[i] != pcm(2_000)[i]).count();
+        let original = pcm(2_000);
+        let changed = |upload: &Bytes| (0..64_000).filter(|&i| upload[i] != original[i]).count();
         assert!(seen[0] != seen[1] && seen[..2].iter().all(|u| (1..=2).contains(&changed(u))));
     }
 }
