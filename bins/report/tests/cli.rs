@@ -44,7 +44,7 @@ fn a_setting_that_does_not_exist_is_refused_with_the_nearest() {
     fs::write(tmp.path().join("ladder.csv"), "N_total\n").unwrap();
     let refused =
         tape_report().arg(tmp.path()).args(["--rescore", "--set", "slo.rtf_p59=0.6"]).assert().code(2);
-    assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("the nearest is `slo.rtf_p95`"));
+    assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("did you mean `slo.rtf_p95`?"));
 }
 
 #[test]
