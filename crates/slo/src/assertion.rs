@@ -5,13 +5,13 @@
 //! [`AssertionResult`] a step and part. What is not known is never kept.
 //!
 //! ```
-//! use tapedeck_slo::Demand;
+//! use tapedeck_slo::Assertion;
 //!
-//! let assertion: Demand = "final_s:p95<=2 by instance".parse()?;
+//! let assertion: Assertion = "final_s:p95<=2 by instance".parse()?;
 //! assert_eq!(assertion.to_string(), "final_s:p95 <= 2 by instance");
-//! let typo = "finals:p95<=2".parse::<Demand>().unwrap_err();
+//! let typo = "finals:p95<=2".parse::<Assertion>().unwrap_err();
 //! assert!(typo.to_string().contains("did you mean `final_s`?"));
-//! # Ok::<(), tapedeck_slo::DemandError>(())
+//! # Ok::<(), tapedeck_slo::AssertionError>(())
 //! ```
 
 mod check;

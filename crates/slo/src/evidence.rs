@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Evidence, Sample};
+use tapedeck_stats::wilson_interval;
 
 use crate::live::Abort;
 use crate::reason::CutShort;
@@ -68,15 +69,40 @@ pub struct Bounds {
     pub drain_to_s: f64,
 }
 
-/// Error rates of the single-stream baseline, 0..1.
+/// Errors of the single-stream baseline.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QualityBaseline {
     /// The calls that were played, by their index on the tape: a tier is held against them by these calls alone.
     pub calls: BTreeSet<u32>,
-    /// Character error rate.
-    pub cer: Option<f64>,
-    /// Word error rate.
-    pub wer: Option<f64>,
+    /// Errors of characters.
+    pub chars: Option<PooledErrors>,
+    /// Errors of words.
+    pub words: Option<PooledErrors>,
+}
+
+/// Errors against references, over several calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PooledErrors {
+    /// Tokens replaced, missing or too many.
+    pub errors: u64,
+    /// Tokens of the references, above 0.
+    pub tokens: u64,
+}
+
+impl PooledErrors {
+    /// Errors / tokens, 0..1 (it may exceed 1).
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+    pub fn rate(self) -> f64 {
+        self.errors as f64 / self.tokens as f64
+    }
+
+    /// Wilson's interval of the rate, as if tokens were independent of each other.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+    pub fn interval(self, confidence: f64) -> (f64, f64) {
+        wilson_interval(self.rate().min(1.0), self.tokens as f64, confidence)
+    }
 }
 
 /// All that [`judge`](crate::judge) looks at.

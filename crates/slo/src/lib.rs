@@ -56,7 +56,7 @@ pub mod table;
 pub use assertion::{Assertion, AssertionError, AssertionResult, answered, meant_to_fail};
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
 pub use evidence::{
-    Bounds, CacheSetting, Expected, InstanceFacts, QualityBaseline, StepEvidence, TierEvidence,
+    Bounds, CacheSetting, Expected, InstanceFacts, PooledErrors, QualityBaseline, StepEvidence, TierEvidence,
 };
 pub use figure::Figure;
 pub use judge::judge;

@@ -3,7 +3,7 @@
 use tapedeck_record::{CallRecord, WordCounts};
 use tapedeck_stats::{Resampling, bootstrap_ratio};
 
-use crate::evidence::QualityBaseline;
+use crate::evidence::{PooledErrors, QualityBaseline};
 use crate::figures::Counted;
 use crate::limits::Limits;
 use crate::report::{Estimate, QualityReport};
@@ -16,19 +16,28 @@ impl QualityBaseline {
     #[must_use]
     pub fn of(calls: &[CallRecord]) -> Option<Self> {
         let counted = Counted::of(calls);
-        let (cer, wer) = (rate(&counted.figures, |c| c.chars), rate(&counted.figures, |c| c.words));
+        let (chars, words) = (errors(&counted.figures, |c| c.chars), errors(&counted.figures, |c| c.words));
         let calls = counted.figures.iter().filter(|c| c.words.is_some()).map(|c| c.call).collect();
-        (cer.is_some() || wer.is_some()).then_some(Self { calls, cer, wer })
+        (chars.is_some() || words.is_some()).then_some(Self { calls, chars, words })
     }
 }
 
-/// Errors / reference tokens over all calls; empty where no call has a reference with tokens.
-fn rate(calls: &[&CallRecord], counts: Counts) -> Option<f64> {
+/// Errors over all calls; empty where no call has a reference with tokens.
+fn errors(calls: &[&CallRecord], counts: Counts) -> Option<PooledErrors> {
     let counts = calls.iter().filter_map(|c| counts(c));
-    let (errors, tokens) = counts.fold((0.0, 0.0), |(errors, tokens), c| {
-        (errors + f64::from(c.errors()), tokens + f64::from(c.ref_tokens))
+    let pooled = counts.fold(PooledErrors::default(), |all, c| PooledErrors {
+        errors: all.errors + u64::from(c.errors()),
+        tokens: all.tokens + u64::from(c.ref_tokens),
     });
-    (tokens > 0.0).then(|| errors / tokens)
+    (pooled.tokens > 0).then_some(pooled)
+}
+
+/// Whether errors rose by more than the limit: yes where that is so and the two intervals lie apart, no where it is not
+/// so. In between too few words were played to tell.
+fn worse(now: PooledErrors, before: PooledErrors, limits: &Limits) -> Option<bool> {
+    let beyond = (now.rate() - before.rate()) * 100.0 > limits.quality_points + 1e-9;
+    let apart = now.interval(limits.confidence).0 > before.interval(limits.confidence).1;
+    (!beyond || apart).then_some(beyond)
 }
 
 /// A pooled rate with its interval by stream; empty where no call has a reference with tokens.
@@ -81,11 +90,16 @@ pub(crate) fn quality(
     let alarm = baseline.and_then(|baseline| {
         let same = |call: &&&CallRecord| baseline.calls.contains(&call.call);
         let same: Vec<&CallRecord> = counted.figures.iter().filter(same).copied().collect();
-        let worse = |counts: Counts, before: Option<f64>| {
-            Some((rate(&same, counts)? - before?) * 100.0 > limits.quality_points + 1e-9)
+        let held = |counts: Counts, before: Option<PooledErrors>| {
+            Some(worse(errors(&same, counts)?, before?, limits))
         };
-        let alarms = [worse(|c| c.chars, baseline.cer), worse(|c| c.words, baseline.wer)];
-        alarms.into_iter().flatten().reduce(|a, b| a || b)
+        let held = [held(|c| c.chars, baseline.chars), held(|c| c.words, baseline.words)];
+        // One certain rise is an alarm; without one, what is open keeps the answer open.
+        held.into_iter().flatten().reduce(|a, b| match (a, b) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (None, _) | (_, None) => None,
+            _ => Some(false),
+        })?
     });
     Some(QualityReport { cer, wer, wer_finals, alarm })
 }

@@ -304,7 +304,8 @@ pub struct QualityReport {
     pub wer: Option<Estimate>,
     /// Word error rate of the finals alone, pooled.
     pub wer_finals: Option<Estimate>,
-    /// Whether it is worse than the baseline by more than the limit; empty where there is no baseline.
+    /// Whether it is certain to be worse than the baseline by more than the limit; empty where there is no baseline, or
+    /// where too few words were played to tell.
     pub alarm: Option<bool>,
 }
 

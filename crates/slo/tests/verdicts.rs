@@ -8,7 +8,7 @@ use tapedeck_record::{
 };
 use tapedeck_slo::{
     Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, PercentileOrInfinite,
-    QualityBaseline, TierReport, TtftBasis, Verdict, adjust_by_holm, judge,
+    PooledErrors, QualityBaseline, TierReport, TtftBasis, Verdict, adjust_by_holm, judge,
 };
 
 fn limits() -> Limits {
@@ -524,20 +524,24 @@ fn no_look_ups_are_no_hits_only_where_the_page_says_that_the_cache_is_off() {
 #[test]
 fn more_word_errors_than_the_baseline_raise_the_alarm_and_do_not_fail() {
     let with_errors = |errors: u32| healthy().each(move |_, c| c.chars = words(1_000, errors));
-    let judged = |tier: &Tier, baseline: Option<f64>| {
+    let judged = |tier: &Tier, baseline: Option<u64>| {
         let mut evidence = tier.evidence();
         let calls = tier.calls.iter().map(|c| c.call).collect();
-        evidence.baseline = baseline.map(|cer| QualityBaseline { calls, cer: Some(cer), wer: None });
+        let chars = |tokens| Some(PooledErrors { errors: tokens / 20, tokens });
+        evidence.baseline =
+            baseline.map(|tokens| QualityBaseline { calls, chars: chars(tokens), words: None });
         judge(&evidence, &limits())
     };
-    let report = judged(&with_errors(61), Some(0.05));
+    let report = judged(&with_errors(61), Some(100_000));
     let quality = report.quality.as_ref().unwrap();
     assert_eq!((report.verdict, quality.alarm), (Verdict::Pass, Some(true)));
     assert!((quality.cer.unwrap().value - 0.061).abs() < 1e-9 && quality.wer.is_none());
     assert!(report.notes.iter().any(|n| n.to_string().contains("quality alarm")));
-    assert_eq!(judged(&with_errors(60), Some(0.05)).quality.unwrap().alarm, Some(false));
+    assert_eq!(judged(&with_errors(60), Some(100_000)).quality.unwrap().alarm, Some(false));
+    // The same rise over a baseline of few words: nothing is certain.
+    assert_eq!(judged(&with_errors(61), Some(400)).quality.unwrap().alarm, None);
     assert_eq!(judged(&with_errors(61), None).quality.unwrap().alarm, None);
-    assert_eq!(judged(&healthy(), Some(0.05)).quality, None);
+    assert_eq!(judged(&healthy(), Some(100_000)).quality, None);
 }
 
 #[test]
@@ -546,7 +550,10 @@ fn words_are_held_against_those_calls_alone_that_the_baseline_played() {
     let alone: Vec<CallRecord> =
         tier.calls.iter().filter(|c| c.call == 0 && c.stream == 0).cloned().collect();
     let baseline = QualityBaseline::of(&alone).unwrap();
-    assert_eq!((baseline.wer, baseline.cer, baseline.calls.len()), (Some(0.01), None, 1));
+    assert_eq!(
+        (baseline.words, baseline.chars, baseline.calls.len()),
+        (Some(PooledErrors { errors: 10, tokens: 1_000 }), None, 1)
+    );
     let mut evidence = tier.evidence();
     evidence.baseline = Some(baseline.clone());
     let quality = judge(&evidence, &limits()).quality.unwrap();

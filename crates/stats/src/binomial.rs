@@ -1,5 +1,6 @@
 //! Which order statistics bracket a quantile, and how large a sample has to be to bracket it at all.
 
+use crate::normal::normal_quantile;
 use std::num::NonZeroUsize;
 
 use crate::order::Bounds;
@@ -112,6 +113,15 @@ pub fn observations_needed(q: f64, confidence: f64, violations: u32) -> Option<u
 #[must_use]
 pub fn observations_for_upper_bound(q: f64, confidence: f64) -> Option<usize> {
     observations_needed(q, 1.0 - (1.0 - confidence) / 2.0, 0)
+}
+
+/// Wilson's two-sided interval of a share `p` (0..1) of `n` independent observations, at `confidence` (0..1).
+#[must_use]
+pub fn wilson_interval(p: f64, n: f64, confidence: f64) -> (f64, f64) {
+    let z = normal_quantile(f64::midpoint(1.0, confidence));
+    let middle = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    (middle - half, middle + half)
 }
 
 #[cfg(test)]

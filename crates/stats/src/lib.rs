@@ -38,7 +38,9 @@ pub mod rng;
 pub mod slope;
 pub mod trend;
 
-pub use binomial::{interval_ranks, observations_for_upper_bound, observations_needed, quantile_interval};
+pub use binomial::{
+    interval_ranks, observations_for_upper_bound, observations_needed, quantile_interval, wilson_interval,
+};
 pub use bootstrap::{Resampling, bootstrap_quantile, bootstrap_ratio, resampled};
 pub use counter::{CounterDelta, counter_delta};
 pub use drift::drift_ppm;

@@ -8,6 +8,7 @@ use tapedeck_answers::{ArrivalFigures, Compared, Growth, Little, Measured};
 use tapedeck_erlang::{erlang_b, erlang_c};
 use tapedeck_load::arrivals::{ArrivalProcess, Caller, Disposition, Lengths, Lines};
 use tapedeck_stats::normal::normal_quantile;
+use tapedeck_stats::wilson_interval;
 use tapedeck_stats::{Moments, Trend, percentile, rising_trend};
 
 /// What is known of a rate beforehand.
@@ -202,20 +203,12 @@ fn share(counted: &[&Caller], batches: &Batches, yes: impl Fn(&Caller) -> bool) 
         return Measured { value: f64::NAN, low: None, high: None, n: 0 };
     };
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 callers")]
-    let (low, high) = wilson(batched.value, batched.n as f64);
+    let (low, high) = wilson_interval(batched.value, batched.n as f64, CONFIDENCE);
     Measured {
         low: Some(batched.low.map_or(low, |l| l.min(low)).max(0.0)),
         high: Some(batched.high.map_or(high, |h| h.max(high)).min(1.0)),
         ..batched
     }
-}
-
-/// Wilson's interval of a share of independent callers.
-fn wilson(p: f64, n: f64) -> (f64, f64) {
-    let z = normal_quantile(f64::midpoint(1.0, CONFIDENCE));
-    let middle = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
-    let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-    (middle - half, middle + half)
 }
 
 /// Quantile of Student's t from the normal one (Cornish and Fisher's expansion): better than 1 % from 4 degrees on.
