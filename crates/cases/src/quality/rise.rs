@@ -12,7 +12,7 @@ use crate::single_stream::pooled_rate;
 ///
 /// ```
 /// use tapedeck_answers::Rise;
-/// use tapedeck_cases::tc04::Heard;
+/// use tapedeck_cases::quality::Heard;
 /// use tapedeck_record::WordCounts;
 /// use tapedeck_wer::BootstrapSettings;
 ///
