@@ -14,7 +14,7 @@ test:
 
 # The tests that need programs which not every machine has: zsh, fish, mandoc.
 test-shells:
-    cargo test -p tapedeck --test it -- --ignored
+    cargo test -p tapedeck-commands --test it -- --ignored
 
 # The report with Parquet and PNG, which alone builds the table library, and builds it once for both.
 report:

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tapedeck_config::Setting;
-use tapedeck_record::ExitCode;
+use tapedeck_record::{ExitCode, HasExitCode};
 use tapedeck_report::compare::compare;
 use tapedeck_report::data::Tables;
 use tapedeck_report::diagnose::{Diagnosis, diagnose};
@@ -234,10 +234,8 @@ fn reasons(error: &MergeError) -> String {
     }
 }
 
-impl Failure {
-    /// What the command answers.
-    #[must_use]
-    pub const fn exit_code(&self) -> ExitCode {
+impl HasExitCode for Failure {
+    fn exit_code(&self) -> ExitCode {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Trace(_) => ExitCode::Environment,
             Self::Rescore(RescoreError::Trace(_) | RescoreError::Write(_)) => ExitCode::Environment,

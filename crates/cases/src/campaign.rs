@@ -10,7 +10,7 @@ use tapedeck_answers::{
     PartDone, Rerun, RerunReason, TopologyAnswer,
 };
 use tapedeck_config::{CampaignConfig, Config, Policy};
-use tapedeck_record::{ExitCode, Schema};
+use tapedeck_record::{ExitCode, HasExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Capacity;
 

@@ -6,7 +6,7 @@ use tapedeck_answers::LeftOut;
 use tapedeck_config::ConfigError;
 use tapedeck_l10n::Localize;
 use tapedeck_load::PrepareError;
-use tapedeck_record::ExitCode;
+use tapedeck_record::{ExitCode, HasExitCode};
 use tapedeck_rundir::RunDirError;
 use tapedeck_tape::TapeError;
 use thiserror::Error;
@@ -89,23 +89,21 @@ impl CaseError {
     pub(crate) const fn answer(error: serde_json::Error) -> Self {
         Self::Answer(error)
     }
+}
 
-    /// What the command line answers.
-    #[must_use]
-    pub const fn exit_code(&self) -> ExitCode {
+impl HasExitCode for CaseError {
+    fn exit_code(&self) -> ExitCode {
         match self {
+            Self::RunDir(error) => error.exit_code(),
             Self::Config(_)
             | Self::Tape(_)
             | Self::PreparedCalls(_)
             | Self::NoTape { .. }
             | Self::Missing { .. }
             | Self::Control { .. } => ExitCode::Usage,
-            Self::RunDir(RunDirError::OtherSettings { .. } | RunDirError::NotARun { .. }) => ExitCode::Usage,
-            Self::RunDir(_)
-            | Self::Preflight { .. }
-            | Self::InstanceDown { .. }
-            | Self::TooHot { .. }
-            | Self::Answer(_) => ExitCode::Environment,
+            Self::Preflight { .. } | Self::InstanceDown { .. } | Self::TooHot { .. } | Self::Answer(_) => {
+                ExitCode::Environment
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tapedeck_cases::{CaseError, World};
 use tapedeck_config::Config;
-use tapedeck_record::ExitCode;
+use tapedeck_record::{ExitCode, HasExitCode};
 use tokio::sync::watch;
 
 /// A world over the tenth of Tape-A, whose longest call lasts 17,783 ms.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_path_to_error::Segment;
+use tapedeck_record::{ExitCode, HasExitCode};
 use thiserror::Error;
 
 use crate::keys::{self, Key};
@@ -170,4 +171,10 @@ pub fn nearest_of<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Op
         .min()
         .filter(|(distance, known)| *distance <= known.len().max(unknown.len()) / 2)
         .map(|(_, known)| known.to_string())
+}
+
+impl HasExitCode for ConfigError {
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::Usage
+    }
 }

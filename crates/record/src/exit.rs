@@ -23,3 +23,9 @@ impl From<ExitCode> for std::process::ExitCode {
         Self::from(code as u8)
     }
 }
+
+/// An error that knows what a command answers to its caller.
+pub trait HasExitCode: std::error::Error {
+    /// What the command answers.
+    fn exit_code(&self) -> ExitCode;
+}

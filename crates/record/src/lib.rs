@@ -35,7 +35,7 @@ pub use control::ControlRefusal;
 pub use crash::CrashCause;
 pub use drain::DrainReason;
 pub use engine::EngineKind;
-pub use exit::ExitCode;
+pub use exit::{ExitCode, HasExitCode};
 pub use figure::{Better, FigureSpec, Glossary, Summarised, Unit};
 pub use outcome::{Outcome, OutcomeClass, OutcomeDetail};
 pub use sample::{GpuReading, Histogram, Metric, Sample, SampleBody, Scrape};

@@ -9,7 +9,7 @@ use tapedeck_answers::{Fault, FaultAnswer, NStar};
 use tapedeck_cases::fault;
 use tapedeck_cases::{CaseError, Observer, Progress, Quiet};
 use tapedeck_config::Config;
-use tapedeck_record::{ExitCode, Outcome};
+use tapedeck_record::{ExitCode, HasExitCode, Outcome};
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tokio::sync::watch;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tapedeck_record::Schema;
+use tapedeck_record::{ExitCode, HasExitCode, Schema};
 use thiserror::Error;
 
 /// A failure of the run directory: what, where and how to mend it.
@@ -82,6 +82,15 @@ impl RunDirError {
             Self::DiskFull { path }
         } else {
             Self::Io { what, path, source }
+        }
+    }
+}
+
+impl HasExitCode for RunDirError {
+    fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::OtherSettings { .. } | Self::NotARun { .. } => ExitCode::Usage,
+            _ => ExitCode::Environment,
         }
     }
 }
