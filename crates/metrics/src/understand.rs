@@ -259,8 +259,14 @@ impl<'a> Index<'a> {
                 if known.contains(bare) {
                     return None;
                 }
+                // Names whose lengths differ by more cannot be near, and a scrape comes every second.
+                let alike = |wanted: &&&str| {
+                    let (short, long) = (wanted.len().min(bare.len()), wanted.len().max(bare.len()));
+                    short as f64 >= NEAR * long as f64
+                };
                 let score = looked_for
                     .iter()
+                    .filter(alike)
                     .map(|wanted| strsim::normalized_damerau_levenshtein(wanted, bare))
                     .fold(0.0, f64::max);
                 (score >= NEAR).then_some((score, family))
