@@ -52,7 +52,7 @@ gateway() { # name, back end and further flags (one word), instances...
   shift 2
   upstreams=$(for n in "$@"; do printf '%s=http://%s,' "$n" "${at[$n]}"; done)
   # shellcheck disable=SC2086
-  taskset -c 0 "$bin/tape-gateway" --backend $back_end --upstream "${upstreams%,}" --patience-s 300 --drain-s 300 \
+  taskset -c 0 "$bin/tape-gateway" --backend $back_end --upstream "${upstreams%,}" --timeout-s 300 --drain-s 300 \
     >"$work/$name.json" 2>"$work/$name.log" &
   echo $! >"$work/gateway-$name.pid"
   for _ in $(seq 200); do [ -s "$work/$name.json" ] && break; sleep 0.05; done

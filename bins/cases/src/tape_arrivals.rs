@@ -9,7 +9,7 @@ use tapedeck_answers::{ArrivalRate, ArrivalsAnswer, Compared, Measured};
 use tapedeck_cases::arrivals::{self, Asked};
 use tapedeck_cases::{Observer, Progress, Role};
 use tapedeck_config::Config;
-use tapedeck_load::arrivals::{ArrivalProcess, Lengths, Lines};
+use tapedeck_load::arrivals::{ArrivalProcess, Lengths, Trunks};
 use tapedeck_record::ExitCode;
 use tapedeck_tape::Table;
 
@@ -63,7 +63,7 @@ pub struct Cli {
         allow_negative_numbers = true
     )]
     pub mean_s: Option<f64>,
-    /// Lines
+    /// Trunks
     #[arg(long, value_name = "N")]
     pub lines: Option<u32>,
     /// What becomes of a caller who finds all lines busy [default: lost with --lines, server without]
@@ -126,7 +126,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let asked = cli.asked()?;
     let mut config = cli.common.config()?;
     let note = match (cli.common.rehearse, asked.lines, asked.server_lines) {
-        (true, Lines::Server, Some(lines)) => Some(give_lines(&mut config, lines)),
+        (true, Trunks::Server, Some(lines)) => Some(give_lines(&mut config, lines)),
         _ => None,
     };
     let needs: &[Role] = if asked.role == Role::Pool { &[Role::Pool] } else { &[] };
@@ -164,9 +164,9 @@ impl Cli {
             (None, None) => WhenBusy::Server,
         };
         let lines = match (when_busy, self.lines) {
-            (WhenBusy::Server, _) => Lines::Server,
-            (WhenBusy::Lost, Some(n)) => Lines::Lose(n),
-            (WhenBusy::Waits, Some(n)) => Lines::Wait(n),
+            (WhenBusy::Server, _) => Trunks::Server,
+            (WhenBusy::Lost, Some(n)) => Trunks::Lose(n),
+            (WhenBusy::Waits, Some(n)) => Trunks::Wait(n),
             (_, None) => {
                 return no("--when-busy needs --lines N: how many calls may there be at once?".into());
             }
@@ -204,7 +204,7 @@ impl Cli {
             lengths,
             role: if self.lengths == LengthsFrom::Pool { Role::Pool } else { Role::A },
             lines,
-            server_lines: self.lines.filter(|_| lines == Lines::Server),
+            server_lines: self.lines.filter(|_| lines == Trunks::Server),
             calls: self.calls,
             warm_up,
             max_blocking: self.max_blocking,

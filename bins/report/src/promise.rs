@@ -33,9 +33,9 @@ pub struct PromiseArgs {
     /// Streams at which nothing keeps up any more [default: from a ladder of the run with --pace off]
     #[arg(long, value_name = "STREAMS")]
     pub hard_ceiling: Option<u32>,
-    /// Connections are dealt out in turn, whatever instance has room
-    #[arg(long)]
-    pub dealt_in_turn: bool,
+    /// The balancer is round-robin: connections go to instances in turn, whatever instance has room
+    #[arg(long, alias = "dealt-in-turn")]
+    pub round_robin: bool,
 }
 
 impl PromiseArgs {
@@ -51,7 +51,7 @@ impl PromiseArgs {
             pool: self.pool.clone(),
             mean_s: self.mean_s,
             hard_ceiling: self.hard_ceiling,
-            dealt_in_turn: self.dealt_in_turn,
+            round_robin: self.round_robin,
         }
     }
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 use tapedeck_engine::{
-    Balancer, Bearer, Engine, EngineHandle, KnownCall, Library, Mischief, Options, Params, Proxy, Refusal,
+    Balancer, Bearer, Engine, EngineHandle, FaultInjection, Fixtures, KnownCall, Options, Params, Proxy,
+    Refusal,
 };
 use tapedeck_record::ExitCode;
 use tapedeck_tape::{Tape, TapeCall};
@@ -51,7 +52,7 @@ pub struct Cli {
     #[arg(long, value_name = "ADDR", value_parser = tapedeck_cli::address)]
     pub balancer: Option<SocketAddr>,
     /// Run no instance but a balancer in front of these addresses
-    #[arg(long, value_name = "ADDR,ADDR", value_delimiter = ',', conflicts_with_all = ["balancer", "params", "tape", "mischief"])]
+    #[arg(long, value_name = "ADDR,ADDR", value_delimiter = ',', conflicts_with_all = ["balancer", "params", "tape", "fault_injection"])]
     pub balance: Vec<String>,
     /// Engine parameters (TOML); without it, the defaults
     #[arg(long, value_name = "FILE")]
@@ -71,9 +72,9 @@ pub struct Cli {
     /// Environment variable that holds the bearer token asked of callers
     #[arg(long, value_name = "VARIABLE")]
     pub token_env: Option<String>,
-    /// Misbehave, e.g. close:2000:1011 or mute:500/4; an unknown word prints the whole list
-    #[arg(long, value_name = "TROUBLE")]
-    pub mischief: Option<Mischief>,
+    /// Inject a fault into sessions, e.g. close:2000:1011 or mute:500/4; an unknown word prints the whole list
+    #[arg(long, value_name = "FAULT", alias = "mischief")]
+    pub fault_injection: Option<FaultInjection>,
     /// Seconds that open calls get to finish after SIGTERM or Ctrl-C
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub drain_s: u64,
@@ -113,8 +114,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     let stopped = interrupt()?;
     if cli.balance.is_empty() {
         let params = cli.params.as_deref().map_or_else(|| Ok(Params::default()), read_params)?;
-        let library = Arc::new(library(cli)?);
-        runtime.block_on(serve(cli, &params, &library, stopped))
+        let fixtures = Arc::new(fixtures(cli)?);
+        runtime.block_on(serve(cli, &params, &fixtures, stopped))
     } else {
         runtime.block_on(balance(cli, stopped))
     }
@@ -124,13 +125,13 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 async fn serve(
     cli: &Cli,
     params: &Params,
-    library: &Arc<Library>,
+    fixtures: &Arc<Fixtures>,
     stopped: watch::Receiver<bool>,
 ) -> Result<ExitCode, Failure> {
     let mut engines = Vec::new();
     let mut ready = Ready { simulated: true, instances: Vec::new(), balancer: None };
     for n in 0..cli.instances {
-        let engine = Engine::spawn(params.clone(), Arc::clone(library), options(cli, u32::from(n))?)
+        let engine = Engine::spawn(params.clone(), Arc::clone(fixtures), options(cli, u32::from(n))?)
             .map_err(|error| Failure::Usage(error.to_string()))?;
         let mut at = cli.listen;
         if at.port() != 0 {
@@ -200,7 +201,7 @@ fn options(cli: &Cli, n: u32) -> Result<Options, Failure> {
             HowToRefuse::Handshake => Refusal::Handshake,
             HowToRefuse::Message => Refusal::Message,
         },
-        mischief: cli.mischief,
+        fault_injection: cli.fault_injection,
         ..Options::new(format!("{}{number}", cli.name), cli.seed.wrapping_add(u64::from(number)))
     })
 }
@@ -215,10 +216,10 @@ fn read_params(path: &Path) -> Result<Params, Failure> {
 }
 
 /// Everything the engines know by heart.
-fn library(cli: &Cli) -> Result<Library, Failure> {
-    let (Some(tape), Some(pool)) = (&cli.tape, &cli.pool) else { return Ok(Library::default()) };
+fn fixtures(cli: &Cli) -> Result<Fixtures, Failure> {
+    let (Some(tape), Some(pool)) = (&cli.tape, &cli.pool) else { return Ok(Fixtures::default()) };
     let tape = Tape::load(tape, pool).map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(Library::new(tape.calls.into_iter().map(known).collect()))
+    Ok(Fixtures::new(tape.calls.into_iter().map(known).collect()))
 }
 
 /// What the engine needs of a call on a tape. A reference without times is spread over the call's speech.

@@ -78,8 +78,8 @@ pub struct Cli {
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub idle_s: f64,
     /// How long an upstream may take for one answer, seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
-    pub patience_s: f64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, alias = "patience-s")]
+    pub timeout_s: f64,
     /// Seconds that open calls get to finish after SIGTERM or Ctrl-C
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub drain_s: f64,
@@ -193,7 +193,7 @@ fn options(cli: &Cli) -> Result<Options, Failure> {
         max_audio: duration("--max-audio-s", cli.max_audio_s)?,
         backlog: duration("--backlog-s", cli.backlog_s)?,
         idle: duration("--idle-s", cli.idle_s)?,
-        patience: duration("--patience-s", cli.patience_s)?,
+        timeout_after: duration("--timeout-s", cli.timeout_s)?,
         ..Options::new(upstreams.collect::<Result<_, _>>()?)
     })
 }

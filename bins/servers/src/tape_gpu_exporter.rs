@@ -50,8 +50,8 @@ pub struct Cli {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9400", value_parser = tapedeck_cli::address)]
     pub listen: SocketAddr,
     /// How long the driver may take for one reading, seconds
-    #[arg(long, value_name = "S", default_value_t = 3.0)]
-    pub patience_s: f64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0, alias = "patience-s")]
+    pub timeout_s: f64,
     /// Print the page once and end
     #[arg(long, conflicts_with = "listen")]
     pub once: bool,
@@ -69,14 +69,14 @@ struct Ready {
 /// # Errors
 /// Flags that are wrong, no GPU that can be read, an address that cannot be had.
 pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
-    let patience = Duration::try_from_secs_f64(cli.patience_s).map_err(|_| {
-        Failure::Usage(format!("--patience-s: {} is not a number of seconds", cli.patience_s))
-    })?;
+    let timeout_after = Duration::try_from_secs_f64(cli.timeout_s)
+        .map_err(|_| Failure::Usage(format!("--timeout-s: {} is not a number of seconds", cli.timeout_s)))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|source| Failure::System { what: "start the runtime", source })?;
-    let gpus = Arc::new(Gpus { driver: Nvml::new().with_processes(), patience, latest: Mutex::default() });
+    let gpus =
+        Arc::new(Gpus { driver: Nvml::new().with_processes(), timeout_after, latest: Mutex::default() });
     let stopped = interrupt()?;
     let answer = runtime.block_on(async {
         let first = gpus.read().await.map_err(|error| Failure::System {
@@ -119,7 +119,7 @@ type Told = Result<Vec<GpuDevice>, GpuError>;
 #[derive(Debug)]
 struct Gpus {
     driver: Nvml,
-    patience: Duration,
+    timeout_after: Duration,
     latest: Mutex<Option<(Instant, Told)>>,
 }
 
@@ -130,8 +130,8 @@ impl Gpus {
         if let Some((_, answer)) = latest.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return answer.clone();
         }
-        let answer = timeout(self.patience, self.driver.read()).await.unwrap_or_else(|_| {
-            Err(GpuError::Failed(format!("the driver has not answered within {:?}", self.patience)))
+        let answer = timeout(self.timeout_after, self.driver.read()).await.unwrap_or_else(|_| {
+            Err(GpuError::Failed(format!("the driver has not answered within {:?}", self.timeout_after)))
         });
         *latest = Some((Instant::now(), answer.clone()));
         answer

@@ -144,7 +144,7 @@ pub struct ArrivalFigures {
     pub carried: u64,
     /// Callers that were blocked, by us or by the server.
     pub blocked: u64,
-    /// Callers that were cut before their fate was known.
+    /// Callers that were cut before their disposition was known.
     pub cut: u64,
     /// Mean time for which a call keeps a line busy, seconds.
     pub mean_hold_s: f64,

@@ -268,7 +268,10 @@ impl Localize for LeftOut {
             Self::Asked => localized!("left out, as asked", "按要求略去"),
             Self::NoNStar => localized!("left out: the ladder found no N*", "略去：阶梯没有得到 N*"),
             Self::NoInstance => {
-                localized!("there is no instance in the config to injure", "配置里没有可以注入故障的实例")
+                localized!(
+                    "the config has no instance to inject a fault into",
+                    "配置里没有可以注入故障的实例"
+                )
             }
             Self::Refused { why } => why.text(),
             Self::Error { message } => LocalizedText::same(message),

@@ -1,6 +1,6 @@
 //! Open arrivals: what callers meet who come when they come.
 //!
-//! One step per rate. Each draws its timetable from the run's seed, lets the callers come, and holds blocking and
+//! One step per rate. Each draws its schedule from the run's seed, lets the callers come, and holds blocking and
 //! waiting against Erlang B and C; the steps go up until the number in the system keeps growing.
 
 pub mod figures;
@@ -14,7 +14,7 @@ use bytes::BytesMut;
 use tapedeck_answers::{ArrivalRate, ArrivalsAnswer};
 use tapedeck_config::ConfigError;
 use tapedeck_load::arrivals::{
-    ArrivalProcess, ArrivalScheduleError, Arrived, Caller, Disposition, Lengths, Lines, Offer, arrive,
+    ArrivalProcess, ArrivalScheduleError, Arrived, Caller, Disposition, Lengths, Offer, Trunks, arrive,
     schedule,
 };
 use tapedeck_load::{CallResult, PreparedCalls, shortened};
@@ -45,8 +45,8 @@ pub struct Asked {
     /// The tape that they are drawn from.
     pub role: Role,
     /// How many at once, and what becomes of the next.
-    pub lines: Lines,
-    /// Lines of the server, where it is the one that refuses.
+    pub lines: Trunks,
+    /// Trunks of the server, where it is the one that refuses.
     pub server_lines: Option<u32>,
     /// Callers that count in each step.
     pub calls: u32,
@@ -74,7 +74,7 @@ pub async fn run(
         }
         Lengths::Exponential { mean } => long_call(world, asked.role, mean)?,
     };
-    // Every timetable is drawn before the first caller comes: a question that cannot be played costs no time.
+    // Every schedule is drawn before the first caller comes: a question that cannot be played costs no time.
     let tables = asked.laws.iter().map(|law| {
         schedule(law, asked.lengths, &prepared, asked.calls, asked.warm_up, world.config.run.seed)
             .map_err(cannot)
@@ -225,7 +225,7 @@ async fn one(
         let plan = plan(world, &point);
         let Arrived { mut summary, callers } =
             arrive(plan, offer, world.target.clone(), world.origin, control, out).await;
-        // The timetable says when the window opens, and when it closes at the earliest.
+        // The schedule says when the window opens, and when it closes at the earliest.
         let at = |d: Duration| summary.start_ns + u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let (from_ns, to_ns) = (at(table.from), at(table.to));
         summary.window_from_ns = Some(from_ns);
@@ -273,7 +273,7 @@ async fn one(
 /// Everybody who came.
 struct Callers {
     all: Vec<Caller>,
-    /// The window of the timetable, on the run's clock.
+    /// The window of the schedule, on the run's clock.
     window_ns: (u64, u64),
 }
 
@@ -307,8 +307,8 @@ fn about_at_once(law: &ArrivalProcess, offer: &Offer) -> u32 {
     let traffic = law.per_hour().unwrap_or_default() / 3600.0 * mean_s;
     let likely = 3.0f64.mul_add(traffic.sqrt(), traffic).ceil().clamp(1.0, 100_000.0) as u32;
     match offer.lines {
-        Lines::Server => likely,
-        Lines::Lose(lines) | Lines::Wait(lines) => lines.min(likely).max(1),
+        Trunks::Server => likely,
+        Trunks::Lose(lines) | Trunks::Wait(lines) => lines.min(likely).max(1),
     }
 }
 

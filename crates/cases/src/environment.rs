@@ -186,7 +186,7 @@ pub async fn record(world: &World, dir: &RunDir) -> Result<(), CaseError> {
                     scrape(&*world.connector, endpoint, bearer, instance.kind, HttpLimits::default()).await;
                 match read {
                     Ok(scraped) => {
-                        let pool = pool(world, &instance.name, scraped.understood.pool).await;
+                        let pool = pool(world, &instance.name, scraped.normalised.pool).await;
                         let mut known = Instance::of(kind, pool.as_ref());
                         let sglang = instance.kind == EngineKind::Sglang;
                         known.ask(&*world.connector, endpoint, bearer, sglang).await;

@@ -1,4 +1,4 @@
-//! The ways to read the GPUs under the engines, as `[gpu]` names them.
+//! The sources to read the GPUs under the engines, as `[gpu]` names them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tapedeck_transport::{Connector, HttpLimits};
 
 use crate::world::endpoint;
 
-/// The ways to read them, the preferred one first.
+/// The sources to read them, the preferred one first.
 ///
 /// # Errors
 /// [`ConfigError::Value`] for an address that is none.

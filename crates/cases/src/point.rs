@@ -154,7 +154,7 @@ pub(crate) fn plan(world: &World, point: &Point) -> Plan {
             connect: seconds(timeouts.connect_s),
             idle: seconds(timeouts.idle_s),
             // Text that is owed by the clock of the call is not owed by ours.
-            mute: (!point.offline).then(|| seconds(timeouts.mute_s)),
+            no_response: (!point.offline).then(|| seconds(timeouts.mute_s)),
             final_: seconds(timeouts.final_s),
             ..Timeouts::default()
         },

@@ -24,7 +24,7 @@ pub async fn pools(world: &World) -> Vec<InstancePool> {
             match scrape(&*world.connector, endpoint, bearer, instance.kind, HttpLimits::default()).await {
                 Ok(scraped) => {
                     why = "neither its page nor its log tells".into();
-                    page = scraped.understood.pool;
+                    page = scraped.normalised.pool;
                 }
                 Err(e) => why = e.to_string(),
             }

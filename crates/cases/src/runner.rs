@@ -15,7 +15,7 @@ use tapedeck_load::{CallResult, Control, Summary as LoadSummary};
 use tapedeck_metrics::{ClientSource, EngineKind, EngineSource, GpuWatch, Sampler};
 use tapedeck_record::Sample;
 use tapedeck_rundir::{Event, EventDetail, RunDir};
-use tapedeck_slo::{Alert, Bounds, CutShort, StepEvidence, TierReport};
+use tapedeck_slo::{Alert, CutShort, StepBounds, StepEvidence, TierReport};
 use tapedeck_transport::HttpLimits;
 use tokio::sync::{mpsc, watch};
 
@@ -137,7 +137,7 @@ pub(crate) async fn run<'a, T>(
     let sources = sampling.await.unwrap_or_default();
 
     let s = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
-    let bounds = Bounds {
+    let bounds = StepBounds {
         ramp_from_s,
         window_from_s: load.window_from_ns.map_or(ramp_from_s, s),
         window_to_s: load.window_to_ns.map_or(drain_to_s, s),
@@ -247,7 +247,7 @@ fn sampler(world: &World) -> Sampler {
         }
     }
     if !world.gpus.is_empty() {
-        sampler = sampler.with(GpuWatch { ways: world.gpus.clone() });
+        sampler = sampler.with(GpuWatch { sources: world.gpus.clone() });
     }
     if let Some(probe) = world.client.clone() {
         sampler = sampler.with(ClientSource { probe });

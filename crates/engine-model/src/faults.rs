@@ -101,7 +101,7 @@ impl Dice {
     }
 
     /// Both are drawn for every session, so that one share does not change whom the other hits.
-    pub(crate) fn fate(&mut self, faults: &Faults) -> Disposition {
+    pub(crate) fn disposition(&mut self, faults: &Faults) -> Disposition {
         Disposition { mute: self.hits(faults.mute_share), loses_tail: self.hits(faults.tail_lost_share) }
     }
 

@@ -11,7 +11,7 @@ use crate::params::{Params, SessionModel, StepCost};
 
 /// Something that happens to the engine, some time after what happened before.
 #[derive(Debug, Clone)]
-enum Deed {
+enum Operation {
     Open(SessionId),
     Audio(SessionId, u32, bool),
     End(SessionId),
@@ -19,18 +19,18 @@ enum Deed {
     Wait,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<(u64, Deed)>> {
+fn operations() -> impl Strategy<Value = Vec<(u64, Operation)>> {
     let id = 0..12_u64;
-    let deed = prop_oneof![
-        3 => id.clone().prop_map(Deed::Open),
-        12 => (id.clone(), 20..4_500_u32, any::<bool>()).prop_map(|(id, ms, speech)| Deed::Audio(id, ms, speech)),
-        2 => id.clone().prop_map(Deed::End),
-        1 => id.prop_map(Deed::Drop),
-        2 => Just(Deed::Wait),
+    let operation = prop_oneof![
+        3 => id.clone().prop_map(Operation::Open),
+        12 => (id.clone(), 20..4_500_u32, any::<bool>()).prop_map(|(id, ms, speech)| Operation::Audio(id, ms, speech)),
+        2 => id.clone().prop_map(Operation::End),
+        1 => id.prop_map(Operation::Drop),
+        2 => Just(Operation::Wait),
     ];
-    // Many deeds fall on one instant.
+    // Many operations fall on one instant.
     let pause = prop_oneof![2 => Just(0), 3 => 1..400_000_000_u64];
-    prop::collection::vec((pause, deed), 1..120)
+    prop::collection::vec((pause, operation), 1..120)
 }
 
 fn params() -> impl Strategy<Value = Params> {
@@ -78,8 +78,12 @@ fn faults() -> impl Strategy<Value = Faults> {
     )
 }
 
-/// Plays the deeds, ends whatever is still open, and lets the engine come to rest; checks the books all the way.
-fn play(params: &Params, seed: u64, deeds: &[(u64, Deed)]) -> (Model, Vec<Output>, BTreeMap<SessionId, u32>) {
+/// Plays the operations, ends whatever is still open, and lets the engine come to rest; checks the books all the way.
+fn play(
+    params: &Params,
+    seed: u64,
+    operations: &[(u64, Operation)],
+) -> (Model, Vec<Output>, BTreeMap<SessionId, u32>) {
     let mut model = Model::new(params.clone(), seed).unwrap();
     let mut said = Vec::new();
     let mut heard: BTreeMap<SessionId, Heard> = BTreeMap::new();
@@ -87,18 +91,18 @@ fn play(params: &Params, seed: u64, deeds: &[(u64, Deed)]) -> (Model, Vec<Output
     let mut now = 0;
     let mut name = 0;
     let mut names: BTreeMap<SessionId, SessionId> = BTreeMap::new();
-    for (pause, deed) in deeds {
+    for (pause, operation) in operations {
         now += pause;
-        match *deed {
+        match *operation {
             // Every session gets a name of its own, so that outputs can be told apart.
-            Deed::Open(id) if !names.contains_key(&id) => {
+            Operation::Open(id) if !names.contains_key(&id) => {
                 name += 1;
                 if model.open(now, name).is_ok() {
                     names.insert(id, name);
                     heard.insert(name, Heard::default());
                 }
             }
-            Deed::Audio(id, ms, speech) => {
+            Operation::Audio(id, ms, speech) => {
                 if let Some(name) = names.get(&id) {
                     let heard = heard.get_mut(name).unwrap();
                     heard.total_ms += ms;
@@ -108,19 +112,19 @@ fn play(params: &Params, seed: u64, deeds: &[(u64, Deed)]) -> (Model, Vec<Output
                     model.audio(now, *name, *heard);
                 }
             }
-            Deed::End(id) => {
+            Operation::End(id) => {
                 if let Some(name) = names.remove(&id) {
                     model.end(now, name);
                     owed.insert(name, heard[&name].total_ms);
                 }
             }
-            Deed::Drop(id) => {
+            Operation::Drop(id) => {
                 if let Some(name) = names.remove(&id) {
                     model.drop_session(now, name);
                     heard.remove(&name);
                 }
             }
-            Deed::Open(_) | Deed::Wait => {}
+            Operation::Open(_) | Operation::Wait => {}
         }
         model.advance(now, &mut said);
         check_books(&model);
@@ -182,8 +186,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn books_balance_and_everybody_gets_an_answer(params in params(), seed in any::<u64>(), deeds in deeds()) {
-        let (model, said, owed) = play(&params, seed, &deeds);
+    fn books_balance_and_everybody_gets_an_answer(params in params(), seed in any::<u64>(), operations in operations()) {
+        let (model, said, owed) = play(&params, seed, &operations);
 
         prop_assert!(said.is_sorted_by_key(|output| output.at_ns));
         let mut covered: BTreeMap<SessionId, u32> = BTreeMap::new();
@@ -218,16 +222,16 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_says_the_same(params in params(), seed in any::<u64>(), deeds in deeds()) {
-        let (one, said_one, _) = play(&params, seed, &deeds);
-        let (two, said_two, _) = play(&params, seed, &deeds);
+    fn the_same_seed_says_the_same(params in params(), seed in any::<u64>(), operations in operations()) {
+        let (one, said_one, _) = play(&params, seed, &operations);
+        let (two, said_two, _) = play(&params, seed, &operations);
         prop_assert_eq!(said_one, said_two);
         prop_assert_eq!(one.counters(), two.counters());
     }
 
     #[test]
-    fn an_ill_engine_keeps_its_books_too(params in params(), faults in faults(), deeds in deeds()) {
-        let (model, said, owed) = play(&Params { faults: faults.clone(), ..params }, 5, &deeds);
+    fn an_ill_engine_keeps_its_books_too(params in params(), faults in faults(), operations in operations()) {
+        let (model, said, owed) = play(&Params { faults: faults.clone(), ..params }, 5, &operations);
         prop_assert!(said.is_sorted_by_key(|output| output.at_ns));
         let over: BTreeSet<_> = said.iter().filter(|output| {
             matches!(output.kind, OutputKind::Final { .. } | OutputKind::Failed(_))
@@ -239,11 +243,11 @@ proptest! {
     }
 
     #[test]
-    fn without_scarcity_no_work_is_lost_or_done_twice(rolling in any::<bool>(), deeds in deeds()) {
+    fn without_scarcity_no_work_is_lost_or_done_twice(rolling in any::<bool>(), operations in operations()) {
         let session = if rolling { SessionModel::Rolling } else { SessionModel::Resident };
         let params = Params { session, ..Params::default() };
-        let deeds: Vec<_> = deeds.into_iter().filter(|(_, deed)| !matches!(deed, Deed::Drop(_))).collect();
-        let (model, said, _) = play(&params, 1, &deeds);
+        let operations: Vec<_> = operations.into_iter().filter(|(_, operation)| !matches!(operation, Operation::Drop(_))).collect();
+        let (model, said, _) = play(&params, 1, &operations);
         let rest = model.counters();
         prop_assert_eq!(rest.preemptions, 0);
         let windows: Vec<_> = said.iter().filter_map(|output| match output.kind {

@@ -43,9 +43,9 @@ mod kv;
 mod model;
 mod output;
 mod params;
+pub mod reference_capacity;
 mod session;
 mod step;
-pub mod truth;
 mod vram;
 
 pub use counters::{Counters, Finished, Histogram, TTFT_BOUNDS_NS};

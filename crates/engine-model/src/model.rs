@@ -101,7 +101,7 @@ impl Model {
         })
     }
 
-    /// Gives the steps to come another jitter and the sessions to come another fate: those of this seed.
+    /// Gives the steps to come another jitter and the sessions to come other faults: those of this seed.
     pub fn reseed(&mut self, seed: u64) {
         self.rng = ChaCha8Rng::seed_from_u64(seed);
         self.dice = Dice::new(seed);
@@ -133,8 +133,8 @@ impl Model {
             self.counters.refused += 1;
             return Err(Refused::Full { open, limit });
         }
-        let fate = self.dice.fate(&self.params.faults);
-        self.sessions.insert(id, Session::new(fate));
+        let disposition = self.dice.disposition(&self.params.faults);
+        self.sessions.insert(id, Session::new(disposition));
         self.counters.opened += 1;
         Ok(())
     }
@@ -346,7 +346,7 @@ impl Model {
     /// Says the final if everything is answered.
     pub(crate) fn close_if_over(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(&id).filter(|session| session.is_over()) else { return };
-        if session.fate.mute {
+        if session.disposition.mute {
             return;
         }
         let kind = OutputKind::Final { covered_ms: session.done.total_ms, text_tokens: session.text_tokens };
@@ -359,7 +359,7 @@ impl Model {
     }
 
     pub(crate) fn say(&mut self, session: SessionId, kind: OutputKind) {
-        let mute = self.sessions.get(&session).is_some_and(|session| session.fate.mute);
+        let mute = self.sessions.get(&session).is_some_and(|session| session.disposition.mute);
         // A socket breaks even where nobody speaks.
         if !mute || matches!(kind, OutputKind::Failed(_)) {
             self.pending.push_back(Output { at_ns: self.now_ns, session, kind });

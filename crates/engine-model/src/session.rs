@@ -40,12 +40,12 @@ pub(crate) struct Session {
     pub(crate) context: u32,
     pub(crate) held: Held,
     /// What chance has in store for it.
-    pub(crate) fate: Disposition,
+    pub(crate) disposition: Disposition,
 }
 
 impl Session {
-    pub(crate) fn new(fate: Disposition) -> Self {
-        Self { fate, ..Self::default() }
+    pub(crate) fn new(disposition: Disposition) -> Self {
+        Self { disposition, ..Self::default() }
     }
 
     /// Takes audio in; the number of windows it completes.
@@ -86,7 +86,7 @@ impl Session {
 
     /// Whether the request under way is the last one and its words get lost.
     pub(crate) fn drops_words(&self) -> bool {
-        self.fate.loses_tail && self.ended && self.marks.is_empty()
+        self.disposition.loses_tail && self.ended && self.marks.is_empty()
     }
 
     /// Whether everything that was heard is answered and nothing more will come.

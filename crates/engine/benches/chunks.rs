@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
-use tapedeck_engine::{Engine, KnownCall, Library, Options, Params};
+use tapedeck_engine::{Engine, Fixtures, KnownCall, Options, Params};
 use tokio::io::DuplexStream;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -107,7 +107,7 @@ async fn discard(pipe: DuplexStream) {
 
 fn main() {
     let tapes: Vec<_> = (0..9).map(audio).collect();
-    let library = Arc::new(Library::new(
+    let fixtures = Arc::new(Fixtures::new(
         tapes
             .iter()
             .map(|pcm| KnownCall {
@@ -128,14 +128,14 @@ fn main() {
     let mut out = std::io::stdout();
     for _ in 0..3 {
         let bare = measure(&tapes, || Box::new(discard));
-        let engine = |library: Arc<Library>| {
+        let engine = |fixtures: Arc<Fixtures>| {
             measure(&tapes, move || {
                 // Roomy and fast, so that the figure is the face's and not a crowded model's.
                 let mut params = Params { kv_blocks: 50_000, ..Params::default() };
                 params.step.base_ns /= 5;
                 params.step.per_stream_ns /= 5;
                 params.step.per_context_token_ns /= 5;
-                let engine = Engine::spawn(params, library, Options::new("inst1", 1));
+                let engine = Engine::spawn(params, fixtures, Options::new("inst1", 1));
                 Box::new(move |pipe| {
                     let served = engine.as_ref().ok().map(|engine| engine.serve(pipe));
                     async move {
@@ -146,7 +146,7 @@ fn main() {
                 })
             })
         };
-        let (known, unknown) = (engine(library.clone()), engine(Arc::default()));
+        let (known, unknown) = (engine(fixtures.clone()), engine(Arc::default()));
         for (what, figure) in
             [("bare", bare), ("engine, known calls", known), ("engine, unknown calls", unknown)]
         {

@@ -13,7 +13,7 @@ use tapedeck_engine_model::{
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::library::Library;
+use crate::fixtures::Fixtures;
 use crate::options::Options;
 
 /// Outputs that wait for one session's socket. Each carries its position only (the text is made when it is
@@ -28,10 +28,10 @@ pub struct Engine;
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
-/// use tapedeck_engine::{Engine, Library, Options, Params};
+/// use tapedeck_engine::{Engine, Fixtures, Options, Params};
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
 ///
-/// let engine = Engine::spawn(Params::default(), Library::default().into(), Options::new("inst1", 7))?;
+/// let engine = Engine::spawn(Params::default(), Fixtures::default().into(), Options::new("inst1", 7))?;
 /// let (mut client, server) = tokio::io::duplex(4096);
 /// tokio::spawn(engine.serve(server));
 /// client.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
@@ -67,7 +67,7 @@ pub enum State {
 pub(crate) struct Core {
     pub(crate) params: Params,
     pub(crate) options: Options,
-    pub(crate) library: Arc<Library>,
+    pub(crate) fixtures: Arc<Fixtures>,
     inner: Mutex<Inner>,
     /// When the instance was started first.
     spawned: Instant,
@@ -132,7 +132,7 @@ impl Engine {
     /// The parameters describe no engine that can make progress.
     pub fn spawn(
         params: Params,
-        library: Arc<Library>,
+        fixtures: Arc<Fixtures>,
         options: Options,
     ) -> Result<EngineHandle, ParamError> {
         let wake = Arc::new(Notify::new());
@@ -154,7 +154,7 @@ impl Engine {
             expected: AtomicUsize::new(0),
             params,
             options,
-            library,
+            fixtures,
             wake: Arc::clone(&wake),
             thawed: Notify::new(),
         });
@@ -348,7 +348,7 @@ impl Core {
     }
 
     /// Opens a session, or says why not.
-    pub(crate) fn open(self: &Arc<Self>) -> Result<Seat, Refused> {
+    pub(crate) fn open(self: &Arc<Self>) -> Result<Permit, Refused> {
         let (session, link) = self.act(|inner, now_ns| {
             let session = inner.next_session;
             if session == 0 {
@@ -361,7 +361,7 @@ impl Core {
             inner.links.insert(session, Arc::clone(&link));
             Ok((session, link))
         })?;
-        Ok(Seat { core: Arc::clone(self), session, link })
+        Ok(Permit { core: Arc::clone(self), session, link })
     }
 
     /// Counts a WebSocket until the guard is dropped.
@@ -440,13 +440,13 @@ impl Link {
 
 /// A session's place in the engine. Dropping it takes the session out of the model at once.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Permit {
     pub(crate) core: Arc<Core>,
     session: SessionId,
     link: Arc<Link>,
 }
 
-impl Seat {
+impl Permit {
     /// The session's number, counted from 0 over the life of the instance.
     pub(crate) const fn session(&self) -> SessionId {
         self.session
@@ -481,7 +481,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.core.act(|inner, now_ns| {
             if inner.links.remove(&self.session).is_some() {

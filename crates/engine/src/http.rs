@@ -8,8 +8,8 @@ use tapedeck_engine_model::Refused;
 use tapedeck_server::{Incoming, Reply, Route, Upgrade, grant, handshake, metrics_page, plain, route};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::engine::{Core, EngineHandle, Expected, Seat, State};
-use crate::mischief::{Mischief, Trouble};
+use crate::engine::{Core, EngineHandle, Expected, Permit, State};
+use crate::fault_injection::{FaultInjection, InjectedFault};
 use crate::options::Refusal;
 use crate::page::page;
 use crate::session;
@@ -17,7 +17,7 @@ use crate::session;
 /// What awaits the caller behind the upgrade.
 enum Call {
     /// A session.
-    Seated(Seat),
+    Permitted(Permit),
     /// A polite refusal.
     Busy(Refused),
 }
@@ -65,12 +65,12 @@ where
     let (socket, call) = upgraded.websocket(core.options.max_message_bytes, largest_sent).await;
     let _counted = core.socket();
     match call {
-        Call::Seated(seat) => session::converse(socket, seat).await,
+        Call::Permitted(permit) => session::converse(socket, permit).await,
         Call::Busy(refused) => session::turn_away(socket, &refused.to_string()).await,
     }
 }
 
-/// Decides on one request. Pure but for the seat it may take.
+/// Decides on one request. Pure but for the permit it may take.
 fn answer(core: &Arc<Core>, mut request: Request<Incoming>) -> (Reply, Option<Upgrade<Call>>) {
     let reply = match route(&request) {
         Route::Health if core.state() == State::Up => plain(StatusCode::OK, ""),
@@ -99,14 +99,14 @@ fn upgrade(core: &Arc<Core>, request: &Request<Incoming>) -> Result<(Reply, Call
     }
     let reply = handshake(request)?;
     match core.open() {
-        Ok(seat) => {
-            if let Some(Mischief { trouble: Trouble::Handshake { status }, .. }) =
-                core.options.mischief.filter(|m| m.strikes(seat.session()))
+        Ok(permit) => {
+            if let Some(FaultInjection { fault: InjectedFault::Handshake { status }, .. }) =
+                core.options.fault_injection.filter(|m| m.strikes(permit.session()))
             {
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                return refuse(status, "Trouble on request.\n".into());
+                return refuse(status, "Fault injection.\n".into());
             }
-            Ok((reply, Call::Seated(seat)))
+            Ok((reply, Call::Permitted(permit)))
         }
         Err(refused) if core.options.refusal == Refusal::Message => Ok((reply, Call::Busy(refused))),
         Err(refused) => refuse(StatusCode::SERVICE_UNAVAILABLE, format!("{refused}\n").into()),

@@ -6,9 +6,9 @@
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
-//! use tapedeck_engine::{Balancer, Engine, Library, Options, Params};
+//! use tapedeck_engine::{Balancer, Engine, Fixtures, Options, Params};
 //!
-//! let library = std::sync::Arc::new(Library::default());
+//! let library = std::sync::Arc::new(Fixtures::default());
 //! let engines = (1..=3)
 //!     .map(|n| Engine::spawn(Params::default(), library.clone(), Options::new(format!("inst{n}"), n)))
 //!     .collect::<Result<Vec<_>, _>>()?;
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Read on in [`Engine::spawn`] (start an instance), [`EngineHandle::serve`] (give it a connection),
-//! [`Library`] (what it knows by heart) and [`Mischief`] (how to make it misbehave).
+//! [`Fixtures`] (what it knows by heart) and [`FaultInjection`] (how to make it misbehave).
 //!
 //! Limits: it recognises nothing, it remembers; one dialect only (binary s16le 16 kHz in, cumulative JSON text
 //! out); no TLS of its own.
@@ -29,10 +29,10 @@
 mod balancer;
 mod energy;
 mod engine;
+mod fault_injection;
+mod fixtures;
 mod http;
-mod library;
-mod listener;
-mod mischief;
+mod matcher;
 mod options;
 mod page;
 mod proxy;
@@ -41,8 +41,8 @@ mod words;
 
 pub use balancer::Balancer;
 pub use engine::{Engine, EngineHandle, State};
-pub use library::{KnownCall, Library};
-pub use mischief::{Mischief, MischiefError, Trouble};
+pub use fault_injection::{FaultInjection, FaultInjectionError, InjectedFault};
+pub use fixtures::{Fixtures, KnownCall};
 pub use options::{Bearer, Options, Refusal};
 pub use proxy::Proxy;
 pub use tapedeck_engine_model::{Counters, ParamError, Params};

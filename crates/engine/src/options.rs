@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::mischief::Mischief;
+use crate::fault_injection::FaultInjection;
 
 /// How an engine that is full turns a caller away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,8 +55,8 @@ pub struct Options {
     pub bearer: Option<Bearer>,
     /// How callers are turned away when the engine is full.
     pub refusal: Refusal,
-    /// Trouble on request; none by default.
-    pub mischief: Option<Mischief>,
+    /// Fault injection; none by default.
+    pub fault_injection: Option<FaultInjection>,
     /// Largest message taken from a client, bytes; larger ones close the socket with 1009.
     pub max_message_bytes: usize,
     /// Whether the minute of its life in which it is asked for the first time, or started anew, has a say in its noise
@@ -75,7 +75,7 @@ impl Options {
             model_name: "tapedeck/simulated-asr".into(),
             bearer: None,
             refusal: Refusal::default(),
-            mischief: None,
+            fault_injection: None,
             max_message_bytes: 1 << 20,
             noise_by_minute: false,
         }

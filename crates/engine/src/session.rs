@@ -20,10 +20,10 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use crate::engine::{News, Seat};
-use crate::library::BYTES_PER_MS;
-use crate::listener::{Hearing, Listener};
-use crate::mischief::Trouble;
+use crate::engine::{News, Permit};
+use crate::fault_injection::InjectedFault;
+use crate::fixtures::BYTES_PER_MS;
+use crate::matcher::{Hearing, Matcher};
 use crate::options::Options;
 
 /// How long a client may leave a message of ours unread before it is given up.
@@ -37,7 +37,7 @@ const PATIENCE: u32 = 8;
 
 /// What a text message from the client says.
 #[derive(Deserialize)]
-struct Said {
+struct ClientMessage {
     #[serde(rename = "type")]
     kind: String,
 }
@@ -79,9 +79,9 @@ enum Event {
 
 /// The largest message that we may want to send.
 pub(crate) const fn largest_message(options: &Options) -> usize {
-    match options.mischief {
-        Some(mischief) => match mischief.trouble {
-            Trouble::Giant { bytes, .. } => bytes.saturating_add(4 * 1024),
+    match options.fault_injection {
+        Some(fault_injection) => match fault_injection.fault {
+            InjectedFault::Giant { bytes, .. } => bytes.saturating_add(4 * 1024),
             _ => 0,
         },
         None => 0,
@@ -100,13 +100,13 @@ where
 }
 
 /// Leads a whole call.
-pub(crate) async fn converse<IO>(mut socket: WebSocketStream<IO>, seat: Seat)
+pub(crate) async fn converse<IO>(mut socket: WebSocketStream<IO>, permit: Permit)
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
-    let over = Conversation::new(&seat).lead(&mut socket).await;
+    let over = Conversation::new(&permit).lead(&mut socket).await;
     // The place in the engine is free before the client learns that the call is over.
-    drop(seat);
+    drop(permit);
     match over {
         Over::Drop => {}
         Over::Close(code, why) => close(socket, code, why).await,
@@ -128,8 +128,8 @@ where
 }
 
 struct Conversation<'a> {
-    seat: &'a Seat,
-    ear: Listener,
+    permit: &'a Permit,
+    matcher: Matcher,
     text: String,
     /// End of the next inference window, bytes: the model is told when it is reached.
     border_bytes: usize,
@@ -137,27 +137,27 @@ struct Conversation<'a> {
     ended: bool,
     complaints: u32,
     /// Trouble that is still to come, and the audio before it.
-    trouble: Option<(Trouble, u32)>,
+    fault: Option<(InjectedFault, u32)>,
     muted: bool,
     /// Chance of a wrong word in the window answered last: the best guess for one that has only begun.
     word_error: f64,
 }
 
 impl<'a> Conversation<'a> {
-    fn new(seat: &'a Seat) -> Self {
-        let params = &seat.core.params;
+    fn new(permit: &'a Permit) -> Self {
+        let params = &permit.core.params;
         let window_bytes =
             usize::try_from(params.window_ms).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_MS);
-        let mischief = seat.core.options.mischief.filter(|m| m.strikes(seat.session()));
+        let fault_injection = permit.core.options.fault_injection.filter(|m| m.strikes(permit.session()));
         Self {
-            seat,
-            ear: Listener::new(params.prefix_cache || params.mm_cache),
+            permit,
+            matcher: Matcher::new(params.prefix_cache || params.mm_cache),
             text: String::new(),
             border_bytes: window_bytes,
             window_bytes,
             ended: false,
             complaints: 0,
-            trouble: mischief.map(|m| (m.trouble, starts_ms(m.trouble))),
+            fault: fault_injection.map(|m| (m.fault, starts_ms(m.fault))),
             muted: false,
             word_error: params.degradation.base,
         }
@@ -168,10 +168,10 @@ impl<'a> Conversation<'a> {
         IO: AsyncRead + AsyncWrite + Unpin,
     {
         loop {
-            let done = match next(socket, self.seat).await {
+            let done = match next(socket, self.permit).await {
                 Event::Message(Message::Binary(chunk)) => {
                     // The common case, ten times a second and call: nothing is sent, nothing is allocated.
-                    if self.take(&chunk) && self.trouble.is_none() {
+                    if self.take(&chunk) && self.fault.is_none() {
                         continue;
                     }
                     drop(chunk);
@@ -200,14 +200,14 @@ impl<'a> Conversation<'a> {
             self.complaints += 1;
             return false;
         }
-        let library = &self.seat.core.library;
+        let fixtures = &self.permit.core.fixtures;
         let mut rest = &chunk[..];
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(self.border_bytes - self.ear.heard_bytes()));
-            self.ear.hear(library, now);
-            if self.ear.heard_bytes() == self.border_bytes {
+            let (now, later) = rest.split_at(rest.len().min(self.border_bytes - self.matcher.heard_bytes()));
+            self.matcher.hear(fixtures, now);
+            if self.matcher.heard_bytes() == self.border_bytes {
                 self.border_bytes = self.border_bytes.saturating_add(self.window_bytes);
-                self.seat.audio(self.heard());
+                self.permit.audio(self.heard());
             }
             rest = later;
         }
@@ -216,9 +216,9 @@ impl<'a> Conversation<'a> {
 
     fn heard(&mut self) -> Heard {
         Heard {
-            total_ms: self.ear.heard_ms(),
-            speech_ms: self.ear.speech_ms(&self.seat.core.library),
-            digest: self.ear.digest(),
+            total_ms: self.matcher.heard_ms(),
+            speech_ms: self.matcher.speech_ms(&self.permit.core.fixtures),
+            digest: self.matcher.digest(),
         }
     }
 
@@ -231,32 +231,34 @@ impl<'a> Conversation<'a> {
             let why = if self.ended { "audio after the end" } else { "a chunk holds half a sample" };
             self.complain(socket, why).await?;
         }
-        let Some((trouble, _)) = self.trouble.take_if(|(_, at_ms)| self.ear.heard_ms() >= *at_ms) else {
+        let Some((fault, _)) = self.fault.take_if(|(_, at_ms)| self.matcher.heard_ms() >= *at_ms) else {
             return Ok(());
         };
-        match trouble {
-            Trouble::Close { code, .. } => Err(Over::Close(CloseCode::from(code), "trouble on request")),
-            Trouble::Reset { .. } => Err(Over::Drop),
-            Trouble::Mute { .. } => {
+        match fault {
+            InjectedFault::Close { code, .. } => Err(Over::Close(CloseCode::from(code), "injected fault")),
+            InjectedFault::Reset { .. } => Err(Over::Drop),
+            InjectedFault::Mute { .. } => {
                 self.muted = true;
                 Ok(())
             }
-            Trouble::Garbage { .. } => self.send(socket, Utf8Bytes::from_static("{\"type\":\"par")).await,
-            Trouble::Giant { bytes, .. } => {
+            InjectedFault::Garbage { .. } => {
+                self.send(socket, Utf8Bytes::from_static("{\"type\":\"par")).await
+            }
+            InjectedFault::Giant { bytes, .. } => {
                 let text = "x".repeat(bytes.saturating_sub(100));
-                let giant = self.says("partial", &text, self.ear.heard_ms());
+                let giant = self.says("partial", &text, self.matcher.heard_ms());
                 self.send(socket, giant).await
             }
-            Trouble::Error { .. } => {
-                self.send(socket, json(&self.complaint("trouble on request"))).await?;
-                Err(Over::Close(CloseCode::Error, "trouble on request"))
+            InjectedFault::Error { .. } => {
+                self.send(socket, json(&self.complaint("injected fault"))).await?;
+                Err(Over::Close(CloseCode::Error, "injected fault"))
             }
-            Trouble::SlowReader { .. } => {
+            InjectedFault::SlowReader { .. } => {
                 let _ = timeout(SLOW_READER, std::future::pending::<()>()).await;
                 Err(Over::Drop)
             }
-            Trouble::Handshake { .. } | Trouble::NeverFinal | Trouble::TailLost => {
-                self.trouble = Some((trouble, u32::MAX));
+            InjectedFault::Handshake { .. } | InjectedFault::NeverFinal | InjectedFault::TailLost => {
+                self.fault = Some((fault, u32::MAX));
                 Ok(())
             }
         }
@@ -267,11 +269,11 @@ impl<'a> Conversation<'a> {
     where
         IO: AsyncRead + AsyncWrite + Unpin,
     {
-        match serde_json::from_str::<Said>(text) {
+        match serde_json::from_str::<ClientMessage>(text) {
             Ok(said) if said.kind == "end" && !self.ended => {
                 self.ended = true;
                 let heard = self.heard();
-                self.seat.end(heard);
+                self.permit.end(heard);
                 Ok(())
             }
             Ok(said) => {
@@ -302,28 +304,28 @@ impl<'a> Conversation<'a> {
                 return Err(Over::Close(CloseCode::Restart, "engine dead"));
             }
         };
-        let core = &self.seat.core;
-        let of = [core.seed(), self.seat.session()];
+        let core = &self.permit.core;
+        let of = [core.seed(), self.permit.session()];
         let window_ms = core.params.window_ms;
-        let trouble = self.trouble.map(|(trouble, _)| trouble);
+        let fault = self.fault.map(|(fault, _)| fault);
         let said = match output {
             OutputKind::FirstText { window, covered_ms, .. } => {
                 let upto_ms = window.saturating_add(1).saturating_mul(window_ms);
                 let hearing = Hearing { word_error: self.word_error, of };
-                self.ear.say_first(&core.library, upto_ms, hearing, &mut self.text);
+                self.matcher.say_first(&core.fixtures, upto_ms, hearing, &mut self.text);
                 self.says("partial", &self.text, covered_ms)
             }
             OutputKind::Window { covered_ms, word_error, .. } => {
                 self.word_error = word_error;
-                self.ear.say(&core.library, covered_ms, Hearing { word_error, of }, &mut self.text);
+                self.matcher.say(&core.fixtures, covered_ms, Hearing { word_error, of }, &mut self.text);
                 self.says("partial", &self.text, covered_ms)
             }
             OutputKind::Final { covered_ms, .. } => {
                 let hearing = Hearing { word_error: self.word_error, of };
-                self.ear.say(&core.library, covered_ms, hearing, &mut self.text);
-                match trouble {
-                    Some(Trouble::NeverFinal) => return Ok(()),
-                    Some(Trouble::TailLost) => self.says("partial", &self.text, covered_ms),
+                self.matcher.say(&core.fixtures, covered_ms, hearing, &mut self.text);
+                match fault {
+                    Some(InjectedFault::NeverFinal) => return Ok(()),
+                    Some(InjectedFault::TailLost) => self.says("partial", &self.text, covered_ms),
                     _ => self.says("final", &self.text, covered_ms),
                 }
             }
@@ -365,35 +367,35 @@ impl<'a> Conversation<'a> {
     }
 
     fn says(&self, kind: &str, text: &str, audio_ms: u32) -> Utf8Bytes {
-        json(&Says { kind, text, audio_ms, instance: &self.seat.core.options.name })
+        json(&Says { kind, text, audio_ms, instance: &self.permit.core.options.name })
     }
 
     fn complaint<'t>(&'t self, message: &'t str) -> Complains<'t> {
-        Complains { kind: "error", message, instance: Some(&self.seat.core.options.name) }
+        Complains { kind: "error", message, instance: Some(&self.permit.core.options.name) }
     }
 }
 
 /// Audio before a trouble falls due, milliseconds.
-const fn starts_ms(trouble: Trouble) -> u32 {
-    match trouble {
-        Trouble::Close { after_ms, .. }
-        | Trouble::Reset { after_ms }
-        | Trouble::Mute { after_ms }
-        | Trouble::Garbage { after_ms }
-        | Trouble::Giant { after_ms, .. }
-        | Trouble::Error { after_ms }
-        | Trouble::SlowReader { after_ms } => after_ms,
-        Trouble::Handshake { .. } | Trouble::NeverFinal | Trouble::TailLost => u32::MAX,
+const fn starts_ms(fault: InjectedFault) -> u32 {
+    match fault {
+        InjectedFault::Close { after_ms, .. }
+        | InjectedFault::Reset { after_ms }
+        | InjectedFault::Mute { after_ms }
+        | InjectedFault::Garbage { after_ms }
+        | InjectedFault::Giant { after_ms, .. }
+        | InjectedFault::Error { after_ms }
+        | InjectedFault::SlowReader { after_ms } => after_ms,
+        InjectedFault::Handshake { .. } | InjectedFault::NeverFinal | InjectedFault::TailLost => u32::MAX,
     }
 }
 
 /// The next thing that happens; what the engine says goes before what the client says.
-async fn next<IO>(socket: &mut WebSocketStream<IO>, seat: &Seat) -> Event
+async fn next<IO>(socket: &mut WebSocketStream<IO>, permit: &Permit) -> Event
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     poll_fn(|cx| {
-        if let Poll::Ready(news) = seat.poll_news(cx) {
+        if let Poll::Ready(news) = permit.poll_news(cx) {
             return Poll::Ready(Event::News(news));
         }
         socket.poll_next_unpin(cx).map(|message| match message {

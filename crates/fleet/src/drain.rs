@@ -88,7 +88,7 @@ pub async fn drain(
         let round = join_all(asked.iter().map(|(instance, endpoint, kind)| async move {
             let read = scrape(connector, endpoint, instance.bearer.as_ref(), *kind, rules.limits).await;
             match read {
-                Ok(scraped) => busy(&instance.name, &scraped.understood.scrape),
+                Ok(scraped) => busy(&instance.name, &scraped.normalised.scrape),
                 Err(error) => {
                     let unreadable =
                         DrainReason::Unreadable { instance: instance.name.clone(), error: error.to_string() };

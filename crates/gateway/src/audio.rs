@@ -14,9 +14,9 @@ const RIFF_BYTES: usize = 8;
 /// Samples a second.
 const RATE: u32 = 16_000;
 
-/// A WAV file of 16 kHz mono s16le in base64, growing at its end.
+/// A WAV file of 16 kHz mono s16le in base64, buffer at its end.
 #[derive(Debug, Default)]
-pub(crate) struct Growing {
+pub(crate) struct AudioBuffer {
     /// Whole groups of three bytes, encoded.
     blocks: Vec<Bytes>,
     /// One or two bytes that wait for company.
@@ -25,7 +25,7 @@ pub(crate) struct Growing {
     encoded_bytes: usize,
 }
 
-impl Growing {
+impl AudioBuffer {
     /// Appends samples.
     pub(crate) fn push(&mut self, pcm: &[u8]) {
         self.pcm_bytes += pcm.len();
@@ -89,14 +89,14 @@ mod tests {
     fn whatever_is_pushed_the_base64_is_that_of_the_whole_file() {
         let pcm: Vec<u8> = (0..10_007_u32).map(|n| u8::try_from(n * 31 % 251).unwrap()).collect();
         for step in [1, 2, 3, 4, 1_000, 3_200, 20_000] {
-            let mut growing = Growing::default();
+            let mut buffer = AudioBuffer::default();
             for chunk in pcm.chunks(step) {
-                growing.push(chunk);
-                let mut file = header(growing.pcm_bytes());
+                buffer.push(chunk);
+                let mut file = header(buffer.pcm_bytes());
                 assert_eq!(file.len(), HEADER_BYTES);
-                file.extend_from_slice(&pcm[..growing.pcm_bytes()]);
-                if growing.pcm_bytes() % 997 < step {
-                    let sent: Vec<u8> = growing.base64().flatten().collect();
+                file.extend_from_slice(&pcm[..buffer.pcm_bytes()]);
+                if buffer.pcm_bytes() % 997 < step {
+                    let sent: Vec<u8> = buffer.base64().flatten().collect();
                     assert_eq!(String::from_utf8(sent).unwrap(), STANDARD.encode(&file));
                 }
             }
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn what_was_encoded_is_shared_not_copied() {
-        let mut growing = Growing::default();
-        growing.push(&[7; 64_000]);
-        let first: Vec<Bytes> = growing.base64().collect();
-        growing.push(&[8; 64_000]);
-        let second: Vec<Bytes> = growing.base64().collect();
+        let mut buffer = AudioBuffer::default();
+        buffer.push(&[7; 64_000]);
+        let first: Vec<Bytes> = buffer.base64().collect();
+        buffer.push(&[8; 64_000]);
+        let second: Vec<Bytes> = buffer.base64().collect();
         assert_eq!(first[1].as_ptr(), second[1].as_ptr());
     }
 }

@@ -79,7 +79,7 @@ pub(crate) enum Heard {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct ClientMessage<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
 }
@@ -96,8 +96,8 @@ where
             }
             Some(Ok(Message::Binary(_))) => return Err(Ended::wrong("a chunk holds half a sample")),
             Some(Ok(Message::Text(text))) => {
-                return match serde_json::from_str::<Said<'_>>(&text) {
-                    Ok(Said { kind: "end" }) => Ok(Heard::End),
+                return match serde_json::from_str::<ClientMessage<'_>>(&text) {
+                    Ok(ClientMessage { kind: "end" }) => Ok(Heard::End),
                     _ => Err(Ended::wrong(
                         "the only text message taken is {\"type\":\"end\"}; audio is binary",
                     )),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tapedeck_transport::{Connector, Endpoint, HttpError, Request, Secret};
 use tokio::time::timeout;
 
-use crate::audio::Growing;
+use crate::audio::AudioBuffer;
 use crate::error::UpstreamError;
 
 /// Largest answer that is read, bytes.
@@ -39,7 +39,7 @@ impl ChatRequest {
         server: &Endpoint,
         bearer: Option<&Secret>,
         model: &str,
-        audio: &Growing,
+        audio: &AudioBuffer,
         prefix: &str,
         max_tokens: u32,
     ) -> Self {

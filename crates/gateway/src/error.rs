@@ -43,7 +43,7 @@ pub(crate) enum UpstreamError {
     #[error("the engine refused with HTTP {status}: {words}")]
     Refused { status: u16, words: String },
     #[error("the engine said: {0}")]
-    Said(String),
+    Reported(String),
     #[error("the engine broke the connection: {0}")]
     Broken(String),
     #[error("the engine's answer makes no sense: {0}")]

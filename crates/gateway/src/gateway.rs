@@ -15,7 +15,7 @@ use crate::error::UpstreamError;
 use crate::http;
 use crate::log::{Outcome, SessionLog};
 use crate::options::{Backend, Options};
-use crate::page::{Counters, Refusal, Tally};
+use crate::page::{Counters, Refusal, SessionCounters};
 use crate::upstream::{Model, Server};
 use crate::{OptionsError, realtime, rolling};
 
@@ -126,16 +126,16 @@ impl Drop for Place {
 }
 
 /// A place at a server, given back when dropped.
-struct Chair(Arc<Server>);
+struct UpstreamPermit(Arc<Server>);
 
-impl Chair {
+impl UpstreamPermit {
     fn take(server: &Arc<Server>) -> Self {
         server.enter();
         Self(Arc::clone(server))
     }
 }
 
-impl Drop for Chair {
+impl Drop for UpstreamPermit {
     fn drop(&mut self) {
         self.0.leave();
     }
@@ -143,7 +143,7 @@ impl Drop for Chair {
 
 /// An upstream that has taken a session.
 pub(crate) struct Host {
-    chair: Chair,
+    permit: UpstreamPermit,
     pub(crate) model: Model,
     /// The engine's side, for a back end that holds a connection.
     engine: Option<WebSocketStream<Io>>,
@@ -151,12 +151,12 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn server(&self) -> &Server {
-        &self.chair.0
+        &self.permit.0
     }
 }
 
 /// A session that may begin.
-pub(crate) struct Seat {
+pub(crate) struct Admission {
     host: Host,
     place: Place,
 }
@@ -171,7 +171,7 @@ impl Core {
     }
 
     /// Finds room here and at the least busy upstream that takes the session, or says why there is none.
-    pub(crate) async fn seat(self: &Arc<Self>) -> Result<Seat, (Refusal, String)> {
+    pub(crate) async fn admit(self: &Arc<Self>) -> Result<Admission, (Refusal, String)> {
         if self.is_draining() {
             return Err((Refusal::Draining, "This gateway takes no new calls.".into()));
         }
@@ -181,7 +181,7 @@ impl Core {
             return Err((Refusal::Full, format!("All {max} sessions are taken.")));
         }
         let place = Place(Arc::clone(self));
-        Ok(Seat { host: self.host().await?, place })
+        Ok(Admission { host: self.host().await?, place })
     }
 
     /// The least busy upstream that takes a session, or why there is none.
@@ -191,9 +191,9 @@ impl Core {
             let Some(server) = self.servers.iter().filter(|s| s.is_up()).min_by_key(|s| s.busyness()) else {
                 break;
             };
-            let chair = Chair::take(server);
-            match timeout(self.options.patience, self.reach(server)).await {
-                Ok(Ok((model, engine))) => return Ok(Host { chair, model, engine }),
+            let permit = UpstreamPermit::take(server);
+            match timeout(self.options.timeout_after, self.reach(server)).await {
+                Ok(Ok((model, engine))) => return Ok(Host { permit, model, engine }),
                 Ok(Err(error @ UpstreamError::Connect(_))) => {
                     // Nobody there: the next one may do, and the watch finds out when this one is back.
                     server.mark(false);
@@ -201,7 +201,7 @@ impl Core {
                 }
                 Ok(Err(error)) => return Err((Refusal::Upstream, format!("{}: {error}", server.name))),
                 Err(_) => {
-                    let error = UpstreamError::Silent(self.options.patience);
+                    let error = UpstreamError::Silent(self.options.timeout_after);
                     return Err((Refusal::Upstream, format!("{}: {error}", server.name)));
                 }
             }
@@ -226,20 +226,20 @@ impl Core {
     }
 
     /// Leads a whole call.
-    pub(crate) async fn converse<IO>(&self, mut caller: WebSocketStream<IO>, seat: Seat)
+    pub(crate) async fn converse<IO>(&self, mut caller: WebSocketStream<IO>, admit: Admission)
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send,
     {
         let began = Instant::now();
         let session = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        let Seat { mut host, place } = seat;
-        let tally = Tally::default();
+        let Admission { mut host, place } = admit;
+        let counts = SessionCounters::default();
         let ended = match (&self.options.backend, host.engine.take()) {
             (Backend::Realtime(realtime), Some(mut engine)) => {
-                realtime::converse(&mut caller, &mut engine, &self.options, realtime, &host, &tally).await
+                realtime::converse(&mut caller, &mut engine, &self.options, realtime, &host, &counts).await
             }
             (Backend::Rolling(rolling), _) => {
-                rolling::converse(&mut caller, self, &mut host, rolling, &tally).await
+                rolling::converse(&mut caller, self, &mut host, rolling, &counts).await
             }
             (Backend::Realtime(_), None) => Ended {
                 outcome: Outcome::UpstreamFailed,
@@ -247,21 +247,21 @@ impl Core {
             },
         };
         let upstream = host.server().name.clone();
-        self.counters.end(ended.outcome, &tally);
+        self.counters.end(ended.outcome, &counts);
         // The place is free before the caller learns that the call is over.
         drop((host, place));
         (self.log)(&SessionLog {
             session,
             upstream: upstream.clone(),
-            moves: tally.moves(),
+            moves: counts.moves(),
             backend: self.options.backend.name(),
             outcome: ended.outcome,
             why: ended.why.clone(),
             wall_s: began.elapsed().as_secs_f64(),
-            audio_s: f64::from(crate::options::audio_ms(tally.audio_bytes())) / 1_000.0,
-            windows: tally.windows(),
-            messages: tally.messages(),
-            chars: tally.chars(),
+            audio_s: f64::from(crate::options::audio_ms(counts.audio_bytes())) / 1_000.0,
+            windows: counts.windows(),
+            messages: counts.messages(),
+            chars: counts.chars(),
         });
         part(&mut caller, &ended, &upstream).await;
     }

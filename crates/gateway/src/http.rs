@@ -6,7 +6,7 @@ use http::{Request, StatusCode};
 use tapedeck_server::{Incoming, Reply, Route, Upgrade, grant, handshake, metrics_page, plain, route};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::gateway::{Core, Seat};
+use crate::gateway::{Admission, Core};
 use crate::page::{Refusal, page};
 
 /// Serves one connection until it ends.
@@ -17,18 +17,18 @@ where
     let upgraded = tapedeck_server::serve(io, |request| answer(Arc::clone(&core), request)).await;
     let Some(upgraded) = upgraded else { return };
     // Nothing that is sent to a caller is longer than the buffer that every socket has.
-    let (caller, seat) = upgraded.websocket(core.options.max_message_bytes, 0).await;
-    core.converse(caller, seat).await;
+    let (caller, admit) = upgraded.websocket(core.options.max_message_bytes, 0).await;
+    core.converse(caller, admit).await;
 }
 
 /// Decides on one request.
-async fn answer(core: Arc<Core>, mut request: Request<Incoming>) -> (Reply, Option<Upgrade<Seat>>) {
+async fn answer(core: Arc<Core>, mut request: Request<Incoming>) -> (Reply, Option<Upgrade<Admission>>) {
     let reply = match route(&request) {
         Route::Health => health(&core),
         Route::Metrics => metrics_page(page(&core)),
         Route::Call => match handshake(&request) {
-            Ok(reply) => match seat(&core).await {
-                Ok(seat) => return (reply, Some(grant(&mut request, seat))),
+            Ok(reply) => match admit(&core).await {
+                Ok(admit) => return (reply, Some(grant(&mut request, admit))),
                 Err(refused) => *refused,
             },
             Err(reply) => *reply,
@@ -49,9 +49,9 @@ fn health(core: &Core) -> Reply {
     }
 }
 
-/// A seat, where there is room and an engine; else the response that says why not.
-async fn seat(core: &Arc<Core>) -> Result<Seat, Box<Reply>> {
-    core.seat().await.map_err(|(why, words)| {
+/// A admit, where there is room and an engine; else the response that says why not.
+async fn admit(core: &Arc<Core>) -> Result<Admission, Box<Reply>> {
+    core.admit().await.map_err(|(why, words)| {
         core.counters.refuse(why);
         let status = match why {
             Refusal::Upstream => StatusCode::BAD_GATEWAY,

@@ -105,7 +105,7 @@ pub struct Options {
     /// How long a caller may say nothing before the end; 60 s.
     pub idle: Duration,
     /// How long an upstream may take: to accept, for one window, and from a call's end to its final; 60 s.
-    pub patience: Duration,
+    pub timeout_after: Duration,
     /// Largest message taken from a caller, bytes; 1 MiB.
     pub max_message_bytes: usize,
 }
@@ -123,7 +123,7 @@ impl Options {
             max_audio: Duration::from_secs(20 * 60),
             backlog: Duration::from_secs(30),
             idle: Duration::from_secs(60),
-            patience: Duration::from_secs(60),
+            timeout_after: Duration::from_secs(60),
             max_message_bytes: 1 << 20,
         }
     }

@@ -47,17 +47,17 @@ impl Counters {
     }
 
     /// Counts a session that is over.
-    pub(crate) fn end(&self, outcome: Outcome, tally: &Tally) {
+    pub(crate) fn end(&self, outcome: Outcome, counts: &SessionCounters) {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner).entry(outcome).or_default() += 1;
-        self.audio_bytes.fetch_add(tally.audio_bytes() as u64, Ordering::Relaxed);
-        self.windows.fetch_add(u64::from(tally.windows()), Ordering::Relaxed);
-        self.moves.fetch_add(tally.moves().len() as u64, Ordering::Relaxed);
+        self.audio_bytes.fetch_add(counts.audio_bytes() as u64, Ordering::Relaxed);
+        self.windows.fetch_add(u64::from(counts.windows()), Ordering::Relaxed);
+        self.moves.fetch_add(counts.moves().len() as u64, Ordering::Relaxed);
     }
 }
 
 /// What one session counts for itself.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct SessionCounters {
     moves: Mutex<Vec<Move>>,
     audio_bytes: AtomicUsize,
     windows: AtomicU32,
@@ -65,7 +65,7 @@ pub(crate) struct Tally {
     chars: AtomicUsize,
 }
 
-impl Tally {
+impl SessionCounters {
     /// The session goes on elsewhere; `windows` were answered so far, by all that it had.
     pub(crate) fn moved(&self, from: &str, windows: u32) {
         let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);

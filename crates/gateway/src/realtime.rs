@@ -24,7 +24,7 @@ use crate::chat::{shorten, words};
 use crate::error::UpstreamError;
 use crate::gateway::Host;
 use crate::options::{BYTES_PER_MS, Options, Realtime, audio_bytes, audio_ms};
-use crate::page::Tally;
+use crate::page::SessionCounters;
 use crate::text::Transcript;
 use crate::upstream::Model;
 
@@ -60,7 +60,7 @@ impl Event {
     fn complaint(&self) -> UpstreamError {
         let words =
             self.error.as_str().or_else(|| self.error.get("message")?.as_str()).unwrap_or("(no words)");
-        UpstreamError::Said(match &self.code {
+        UpstreamError::Reported(match &self.code {
             Some(code) => format!("{code}: {}", shorten(words)),
             None => shorten(words),
         })
@@ -149,7 +149,7 @@ pub(crate) async fn converse<IO>(
     options: &Options,
     realtime: &Realtime,
     host: &Host,
-    tally: &Tally,
+    counts: &SessionCounters,
 ) -> Ended
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send,
@@ -159,9 +159,9 @@ where
         let (mut to_caller, mut from_caller) = caller.split();
         let (mut to_engine, mut from_engine) = engine.split();
         let limit = limit(options, realtime, &host.model);
-        let up = upward(&mut from_caller, &mut to_engine, options, realtime, &limit, &heard_bytes, tally);
+        let up = upward(&mut from_caller, &mut to_engine, options, realtime, &limit, &heard_bytes, counts);
         let instance = host.server().name.as_str();
-        let down = downward(&mut from_engine, &mut to_caller, realtime, instance, &heard_bytes, tally);
+        let down = downward(&mut from_engine, &mut to_caller, realtime, instance, &heard_bytes, counts);
         tokio::select! {
             biased;
             ended = down => ended,
@@ -209,7 +209,7 @@ async fn upward<C, E>(
     realtime: &Realtime,
     limit: &Limit,
     heard_bytes: &AtomicUsize,
-    tally: &Tally,
+    counts: &SessionCounters,
 ) -> Result<(), Ended>
 where
     C: futures_util::Stream<Item = Result<Message, Error>> + Unpin,
@@ -224,20 +224,20 @@ where
             },
         };
         let total = heard_bytes.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len();
-        tally.audio(chunk.len());
+        counts.audio(chunk.len());
         if total > limit.bytes {
             return Err(Ended::too_long(limit.why.clone()));
         }
-        tell(engine, append(&chunk), options.patience).await?;
+        tell(engine, append(&chunk), options.timeout_after).await?;
     }
     let in_segment = heard_bytes.load(Ordering::Relaxed) % audio_bytes(realtime.segment).max(1);
     if in_segment > 0 && in_segment < LEAST_TAIL_BYTES {
-        tell(engine, append(&vec![0; LEAST_TAIL_BYTES - in_segment]), options.patience).await?;
+        tell(engine, append(&vec![0; LEAST_TAIL_BYTES - in_segment]), options.timeout_after).await?;
     }
-    tell(engine, Message::Text(COMMIT_FINAL.into()), options.patience).await?;
+    tell(engine, Message::Text(COMMIT_FINAL.into()), options.timeout_after).await?;
     // From here on the other half ends the session, unless the caller leaves or the engine says nothing more.
-    match timeout(options.patience, hear(caller)).await {
-        Err(_) => Err(UpstreamError::Silent(options.patience).into()),
+    match timeout(options.timeout_after, hear(caller)).await {
+        Err(_) => Err(UpstreamError::Silent(options.timeout_after).into()),
         Ok(Err(ended)) => Err(ended),
         Ok(Ok(_)) => Err(Ended::wrong("nothing may follow the end message")),
     }
@@ -253,15 +253,15 @@ fn append(chunk: &[u8]) -> Message {
 }
 
 /// An engine that takes nothing more holds the caller up, but not for ever.
-async fn tell<E>(engine: &mut E, message: Message, patience: Duration) -> Result<(), Ended>
+async fn tell<E>(engine: &mut E, message: Message, timeout_after: Duration) -> Result<(), Ended>
 where
     E: futures_util::Sink<Message, Error = Error> + Unpin,
 {
-    match timeout(patience, engine.send(message)).await {
+    match timeout(timeout_after, engine.send(message)).await {
         Ok(Ok(())) => Ok(()),
         // The other half reads why.
         Ok(Err(_)) => std::future::pending().await,
-        Err(_) => Err(UpstreamError::Silent(patience).into()),
+        Err(_) => Err(UpstreamError::Silent(timeout_after).into()),
     }
 }
 
@@ -272,7 +272,7 @@ async fn downward<E, C>(
     realtime: &Realtime,
     instance: &str,
     heard_bytes: &AtomicUsize,
-    tally: &Tally,
+    counts: &SessionCounters,
 ) -> Result<(), Ended>
 where
     E: futures_util::Stream<Item = Result<Message, Error>> + Unpin,
@@ -295,7 +295,7 @@ where
                 let now = (transcript.words(), covered_ms);
                 if now != shown {
                     shown = now;
-                    tally.said(&shown.0, transcript.marks());
+                    counts.said(&shown.0, transcript.marks());
                     let (text, audio_ms) = (&shown.0, shown.1);
                     say(caller, &Says { kind: "partial", text, audio_ms, instance }).await?;
                 }
@@ -303,7 +303,7 @@ where
             "transcription.done" => {
                 let whole = event.text.filter(|text| !text.is_empty());
                 let text = whole.map_or_else(|| transcript.words(), |raw| Transcript::strip(&raw));
-                tally.said(&text, transcript.marks());
+                counts.said(&text, transcript.marks());
                 let audio_ms = Some(heard_ms());
                 return say(caller, &Says { kind: "final", text: &text, audio_ms, instance }).await;
             }

@@ -17,13 +17,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::WebSocketStream;
 
-use crate::audio::Growing;
+use crate::audio::AudioBuffer;
 use crate::caller::{Ended, Heard, Says, hear, say};
 use crate::chat::{ChatRequest, Recognised};
 use crate::error::UpstreamError;
 use crate::gateway::{Core, Host};
 use crate::options::{BYTES_PER_MS, Rolling, audio_bytes, audio_ms};
-use crate::page::Tally;
+use crate::page::SessionCounters;
 use crate::text::{Transcript, pieces};
 
 /// A call shorter than this is filled up with silence, as the official package does.
@@ -69,7 +69,7 @@ struct Session<'a> {
     core: &'a Core,
     rolling: &'a Rolling,
     host: &'a mut Host,
-    audio: Growing,
+    audio: AudioBuffer,
     /// Audio that no request has carried.
     waiting: Vec<u8>,
     text: Text,
@@ -82,7 +82,7 @@ pub(crate) async fn converse<IO>(
     core: &Core,
     host: &mut Host,
     rolling: &Rolling,
-    tally: &Tally,
+    counts: &SessionCounters,
 ) -> Ended
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send,
@@ -91,19 +91,23 @@ where
         core,
         rolling,
         host,
-        audio: Growing::default(),
+        audio: AudioBuffer::default(),
         waiting: Vec::new(),
         text: Text::default(),
         ended: false,
     };
-    match session.lead(caller, tally).await {
+    match session.lead(caller, counts).await {
         Ok(()) => Ended::done(),
         Err(ended) => ended,
     }
 }
 
 impl Session<'_> {
-    async fn lead<IO>(&mut self, caller: &mut WebSocketStream<IO>, tally: &Tally) -> Result<(), Ended>
+    async fn lead<IO>(
+        &mut self,
+        caller: &mut WebSocketStream<IO>,
+        counts: &SessionCounters,
+    ) -> Result<(), Ended>
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send,
     {
@@ -116,7 +120,7 @@ impl Session<'_> {
             if asked.is_none() {
                 asked = self.ask();
                 if asked.is_none() && self.ended {
-                    return self.say(caller, "final", tally).await;
+                    return self.say(caller, "final", counts).await;
                 }
             }
             // A full session reads no more: the caller's own socket then holds it up.
@@ -128,7 +132,7 @@ impl Session<'_> {
                     let answer = match answer {
                         Err(UpstreamError::Connect(gone)) if lost < self.core.servers.len() => {
                             lost += 1;
-                            self.move_on(gone, tally).await?;
+                            self.move_on(gone, counts).await?;
                             asked = Some(self.request());
                             continue;
                         }
@@ -138,13 +142,13 @@ impl Session<'_> {
                     self.text.take(self.rolling, answer);
                     // The answer to the last piece is the final.
                     if !(self.ended && self.waiting.is_empty()) {
-                        self.say(caller, "partial", tally).await?;
+                        self.say(caller, "partial", counts).await?;
                     }
                     // A caller that was held up has its time to speak from now on.
                     idle_at = Instant::now() + self.core.options.idle;
                 }
                 heard = hear(caller), if listens => {
-                    self.take(heard?, tally)?;
+                    self.take(heard?, counts)?;
                     idle_at = Instant::now() + self.core.options.idle;
                 }
                 () = sleep_until(idle_at), if listens && !self.ended && asked.is_none() => {
@@ -155,7 +159,7 @@ impl Session<'_> {
     }
 
     /// Takes what the caller said.
-    fn take(&mut self, heard: Heard, tally: &Tally) -> Result<(), Ended> {
+    fn take(&mut self, heard: Heard, counts: &SessionCounters) -> Result<(), Ended> {
         match heard {
             _ if self.ended => Err(Ended::wrong("nothing may follow the end message")),
             Heard::End => {
@@ -163,7 +167,7 @@ impl Session<'_> {
                 Ok(())
             }
             Heard::Audio(chunk) => {
-                tally.audio(chunk.len());
+                counts.audio(chunk.len());
                 self.waiting.extend_from_slice(&chunk);
                 let total = self.audio.pcm_bytes() + self.waiting.len();
                 if total > audio_bytes(self.core.options.max_audio) {
@@ -200,14 +204,14 @@ impl Session<'_> {
             &self.text.fixed(self.rolling).concat(),
             self.rolling.max_tokens,
         );
-        Box::pin(request.send(Arc::clone(&self.core.connector), self.core.options.patience))
+        Box::pin(request.send(Arc::clone(&self.core.connector), self.core.options.timeout_after))
     }
 
     /// Leaves a server that is gone for the least busy of the others, or gives its loss as the reason why the call ends.
-    async fn move_on(&mut self, gone: ConnectError, tally: &Tally) -> Result<(), UpstreamError> {
+    async fn move_on(&mut self, gone: ConnectError, counts: &SessionCounters) -> Result<(), UpstreamError> {
         self.host.server().mark(false);
         let Ok(host) = self.core.host().await else { return Err(gone.into()) };
-        tally.moved(&self.host.server().name, self.text.windows);
+        counts.moved(&self.host.server().name, self.text.windows);
         *self.host = host;
         Ok(())
     }
@@ -216,15 +220,15 @@ impl Session<'_> {
         &self,
         caller: &mut WebSocketStream<IO>,
         kind: &'static str,
-        tally: &Tally,
+        counts: &SessionCounters,
     ) -> Result<(), Ended>
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send,
     {
         let text = self.text.words();
-        tally.said(&text, self.text.windows);
+        counts.said(&text, self.text.windows);
         // Silence that we added is not the caller's.
-        let audio_ms = Some(audio_ms(self.audio.pcm_bytes().min(tally.audio_bytes())));
+        let audio_ms = Some(audio_ms(self.audio.pcm_bytes().min(counts.audio_bytes())));
         say(caller, &Says { kind, text: &text, audio_ms, instance: &self.host.server().name }).await
     }
 }

@@ -112,7 +112,7 @@ pub(crate) async fn play<C: Future<Output = ()>>(
         },
         watchdog: ResponseWatchdog::new(&call.meta().speech),
         timeouts: &plan.timeouts,
-        mute: plan.timeouts.mute.filter(|_| dialect.answers_during_call()),
+        no_response: plan.timeouts.no_response.filter(|_| dialect.answers_during_call()),
         final_quiet: plan.timeouts.final_quiet.or_else(|| dialect.final_quiet()),
         ping_every: plan.ping_every,
         origin: stage.origin,

@@ -72,7 +72,7 @@ pub struct Timeouts {
     /// No text although speech was owed; 20 s, none to switch it off. It counts from the moment at which a
     /// second of speech has gone by since the last text, and only while the call is spoken, or for as long
     /// as there has been no text at all.
-    pub mute: Option<Duration>,
+    pub no_response: Option<Duration>,
     /// From the planned end of the audio until the final; 30 s.
     pub final_: Duration,
     /// Silence after end-of-audio that decides the final; overrides the dialect's own.
@@ -90,7 +90,7 @@ impl Default for Timeouts {
         Self {
             connect: Duration::from_secs(10),
             idle: Duration::from_secs(60),
-            mute: Some(Duration::from_secs(20)),
+            no_response: Some(Duration::from_secs(20)),
             final_: Duration::from_secs(30),
             final_quiet: None,
             close: Duration::from_millis(250),

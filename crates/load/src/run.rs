@@ -14,7 +14,7 @@ use crate::{
     control::{Control, Phase},
     plan::Plan,
     session_driver::since,
-    stream::{StreamSum, Tally, caller},
+    stream::{StepAccumulator, StreamSum, caller},
     target::{CallResult, Target},
 };
 
@@ -84,12 +84,12 @@ pub async fn run(
     }
     let streams = plan.streams;
     let drain = plan.drain;
-    let tally = Arc::new(Tally::new(counted_planned, control.clone()));
+    let accumulator = Arc::new(StepAccumulator::new(counted_planned, control.clone()));
     let stage = Arc::new(Stage::new(plan, assignment, target, origin));
     let mut callers = JoinSet::new();
     for k in 0..streams {
-        let (stage, tally) = (Arc::clone(&stage), Arc::clone(&tally));
-        callers.spawn(caller(stage, k, start, control.clone(), tally, out.clone()));
+        let (stage, accumulator) = (Arc::clone(&stage), Arc::clone(&accumulator));
+        callers.spawn(caller(stage, k, start, control.clone(), accumulator, out.clone()));
     }
     drop(out);
 

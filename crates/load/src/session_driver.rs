@@ -79,7 +79,7 @@ pub(crate) struct CallPlan<'a> {
     pub(crate) schedule: Schedule,
     pub(crate) watchdog: ResponseWatchdog<'a>,
     pub(crate) timeouts: &'a Timeouts,
-    pub(crate) mute: Option<Duration>,
+    pub(crate) no_response: Option<Duration>,
     pub(crate) final_quiet: Option<Duration>,
     pub(crate) ping_every: Option<Duration>,
     pub(crate) origin: Instant,
@@ -383,13 +383,13 @@ impl<'a> SessionDriver<'a> {
             }
             next = next.min(decided);
         }
-        if let (Some(mute), Some(owed)) = (self.call_plan.mute, self.owed_from)
+        if let (Some(no_response), Some(owed)) = (self.call_plan.no_response, self.owed_from)
             // The end of the call has a limit of its own; a server that never said a word is mute even so.
             && (!self.ending || !self.seen_text)
             // Without a sign of life since, it may be dead instead: that is for the idle limit to say.
             && (self.pings.every.is_none() || self.last_heard >= owed)
         {
-            let silent = owed + mute;
+            let silent = owed + no_response;
             if now >= silent {
                 return fail(Outcome::Mute, "");
             }

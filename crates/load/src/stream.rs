@@ -23,12 +23,12 @@ use crate::{
 
 /// Counts down the calls that count; the last one stops the run.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct StepAccumulator {
     left: AtomicU64,
     control: Control,
 }
 
-impl Tally {
+impl StepAccumulator {
     pub(crate) fn new(calls: u64, control: Control) -> Self {
         Self { left: AtomicU64::new(calls), control }
     }
@@ -56,7 +56,7 @@ pub(crate) async fn caller(
     k: u32,
     start: Instant,
     control: Control,
-    tally: Arc<Tally>,
+    accumulator: Arc<StepAccumulator>,
     out: mpsc::UnboundedSender<CallResult>,
 ) -> StreamSum {
     let plan = &stage.plan;
@@ -101,7 +101,7 @@ pub(crate) async fn caller(
         // If nobody listens any more, the run still ends as planned.
         let _ = out.send(played);
         if counted {
-            tally.counted_one();
+            accumulator.counted_one();
         }
         if errored {
             begin = c0 + plan.back_off;

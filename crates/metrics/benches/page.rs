@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tapedeck_metrics::{EngineKind, parse, scrape, understand};
+use tapedeck_metrics::{EngineKind, normalise, parse, scrape};
 use tapedeck_transport::{BoxFuture, ConnectError, Connector, Endpoint, HttpLimits, Io};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
@@ -40,7 +40,7 @@ fn page(criterion: &mut Criterion) {
     criterion.bench_function("parse 60 kB", |bencher| bencher.iter(|| parse(black_box(PAGE))));
     let page = parse(PAGE);
     criterion.bench_function("understand 60 kB", |bencher| {
-        bencher.iter(|| understand(black_box(&page), EngineKind::Vllm));
+        bencher.iter(|| normalise(black_box(&page), EngineKind::Vllm));
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let endpoint: Endpoint = "http://memory/metrics".parse().expect("an address");
@@ -48,7 +48,7 @@ fn page(criterion: &mut Criterion) {
         bencher.iter(|| {
             let read = scrape(&Memory, &endpoint, None, EngineKind::Vllm, HttpLimits::default());
             let scraped = runtime.block_on(read).expect("a page");
-            assert_eq!(scraped.understood.missing.len(), 0);
+            assert_eq!(scraped.normalised.missing.len(), 0);
             scraped
         });
     });

@@ -5,11 +5,11 @@
 //! is a gap, never a zero.
 //!
 //! ```
-//! use tapedeck_metrics::{EngineKind, parse, understand};
+//! use tapedeck_metrics::{EngineKind, parse, normalise};
 //! use tapedeck_record::Metric;
 //!
 //! let page = parse("vllm:num_preemptions_total{engine=\"0\"} 3\nvllm:num_preemptions_total{engine=\"1\"} 4\n");
-//! let understood = understand(&page, EngineKind::Vllm);
+//! let understood = normalise(&page, EngineKind::Vllm);
 //! assert_eq!(understood.scrape.values[&Metric::Preemptions], 7.0);
 //! ```
 //!
@@ -26,19 +26,19 @@ mod buckets;
 mod client;
 mod exposition;
 pub mod gpu;
+mod normalise;
 mod parse;
 mod pool;
 mod sampler;
 mod scrape;
-mod understand;
 
 pub use alias::{carries, guess_kind, metrics_of};
 pub use buckets::{BucketQuantile, Buckets};
 pub use client::{ClientProbe, ClientUse, NoProbe, ProcSelf};
 pub use exposition::{Exposition, NumberStyle, count};
+pub use normalise::{Missing, Normalised, normalise};
 pub use parse::{Kind, Page, Series, parse};
 pub use pool::{PoolInfo, pool_from_log};
 pub use sampler::{ClientSource, EngineSource, GpuWatch, Reading, Sampler, Source, SourceSummary, Summary};
 pub use scrape::{Fetched, ScrapeError, Scraped, fetch_page, scrape, why_not_metrics};
 pub use tapedeck_record::EngineKind;
-pub use understand::{Missing, Understood, understand};

@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::client::ClientProbe;
 use crate::gpu::{GpuDevice, GpuSource, distinct};
+use crate::normalise::{Missing, Normalised};
 use crate::pool::PoolInfo;
 use crate::scrape::scrape;
-use crate::understand::{Missing, Understood};
 use tapedeck_record::EngineKind;
 
 /// One reading of one source.
@@ -26,14 +26,14 @@ pub struct Reading {
     /// What was read, under the name of who it is about.
     pub bodies: Vec<(String, SampleBody)>,
     /// What an engine's page said, for the summary.
-    pub understood: Option<Understood>,
+    pub normalised: Option<Normalised>,
     /// What GPUs said, for the summary.
     pub gpus: Vec<GpuDevice>,
     /// Whether there is no use in asking again.
     pub over: bool,
 }
 
-/// Something that can be sampled. It bounds its own waiting; the sampler gives up on it after [`Sampler::patience`].
+/// Something that can be sampled. It bounds its own waiting; the sampler gives up on it after [`Sampler::timeout_after`].
 pub trait Source: Send + Sync + fmt::Debug {
     /// Who it is about; gaps carry this name.
     fn name(&self) -> &str;
@@ -69,8 +69,8 @@ impl Source for EngineSource {
             match scrape(&*self.connector, &self.endpoint, bearer, self.kind, self.limits).await {
                 Ok(scraped) => Reading {
                     at: Some(scraped.at),
-                    bodies: vec![(self.name.clone(), SampleBody::Engine(scraped.understood.scrape.clone()))],
-                    understood: Some(scraped.understood),
+                    bodies: vec![(self.name.clone(), SampleBody::Engine(scraped.normalised.scrape.clone()))],
+                    normalised: Some(scraped.normalised),
                     ..Reading::default()
                 },
                 Err(error) => gap(&self.name, error.to_string()),
@@ -79,11 +79,11 @@ impl Source for EngineSource {
     }
 }
 
-/// Every GPU that any of several ways tells of, each uuid once.
+/// Every GPU that any of several sources tells of, each uuid once.
 #[derive(Debug, Clone)]
 pub struct GpuWatch {
-    /// The ways, the preferred one first.
-    pub ways: Vec<Arc<dyn GpuSource>>,
+    /// The sources, the preferred one first.
+    pub sources: Vec<Arc<dyn GpuSource>>,
 }
 
 impl Source for GpuWatch {
@@ -94,7 +94,7 @@ impl Source for GpuWatch {
     fn read(&self) -> BoxFuture<'_, Reading> {
         Box::pin(async move {
             let (mut devices, mut whys, mut over) = (Vec::new(), Vec::new(), true);
-            for way in &self.ways {
+            for way in &self.sources {
                 match way.read().await {
                     Ok(found) => {
                         devices.extend(found);
@@ -177,7 +177,7 @@ pub struct Sampler {
     /// Time between two readings of one source; 1 s by default: KV peaks are shorter than 5 s.
     pub interval: Duration,
     /// After how long a reading is given up and becomes a gap; 5 s by default.
-    pub patience: Duration,
+    pub timeout_after: Duration,
     sources: Vec<Arc<dyn Source>>,
 }
 
@@ -188,7 +188,7 @@ impl Sampler {
         Self {
             origin,
             interval: Duration::from_secs(1),
-            patience: Duration::from_secs(5),
+            timeout_after: Duration::from_secs(5),
             sources: Vec::new(),
         }
     }
@@ -235,9 +235,9 @@ impl Loop<'_> {
             let reading = tokio::select! {
                 biased;
                 () = stopped(&mut stop) => return,
-                reading = timeout(self.sampler.patience, self.source.read()) => {
+                reading = timeout(self.sampler.timeout_after, self.source.read()) => {
                     reading.unwrap_or_else(|_| {
-                        gap(self.source.name(), format!("no answer within {:?}", self.sampler.patience))
+                        gap(self.source.name(), format!("no answer within {:?}", self.sampler.timeout_after))
                     })
                 }
             };
@@ -272,17 +272,17 @@ impl Loop<'_> {
         } else {
             own.read += 1;
         }
-        let Some(understood) = &reading.understood else { return };
+        let Some(normalised) = &reading.normalised else { return };
         if own.read == 1 {
-            own.missing.clone_from(&understood.missing);
+            own.missing.clone_from(&normalised.missing);
         } else {
             // Some counters show up with the first event they count.
-            own.missing.retain(|known| understood.missing.iter().any(|now| now.what == known.what));
+            own.missing.retain(|known| normalised.missing.iter().any(|now| now.what == known.what));
         }
-        if understood.pool.is_some() {
-            own.pool.clone_from(&understood.pool);
+        if normalised.pool.is_some() {
+            own.pool.clone_from(&normalised.pool);
         }
-        own.not_understood = own.not_understood.max(understood.not_understood);
+        own.not_understood = own.not_understood.max(normalised.not_understood);
     }
 }
 

@@ -4,8 +4,8 @@ use tapedeck_transport::{Connector, Endpoint, HttpError, HttpLimits, Secret, htt
 use thiserror::Error;
 use tokio::time::Instant;
 
+use crate::normalise::{Normalised, normalise};
 use crate::parse::{Page, parse};
-use crate::understand::{Understood, understand};
 use tapedeck_record::EngineKind;
 
 /// Why a page could not be read. A gap, never a zero.
@@ -67,7 +67,7 @@ impl Fetched {
 #[derive(Debug, Clone)]
 pub struct Scraped {
     /// What it says.
-    pub understood: Understood,
+    pub normalised: Normalised,
     /// Middle of the reading.
     pub at: Instant,
 }
@@ -135,10 +135,10 @@ pub async fn scrape(
     limits: HttpLimits,
 ) -> Result<Scraped, ScrapeError> {
     let fetched = fetch_page(connector, endpoint, bearer, limits).await?;
-    let understood = understand(&fetched.page, kind);
+    let normalised = normalise(&fetched.page, kind);
     if kind != EngineKind::None
-        && understood.scrape.values.is_empty()
-        && understood.scrape.histograms.is_empty()
+        && normalised.scrape.values.is_empty()
+        && normalised.scrape.histograms.is_empty()
     {
         return Err(ScrapeError::WrongKind {
             url: endpoint.to_string(),
@@ -146,5 +146,5 @@ pub async fn scrape(
             kind,
         });
     }
-    Ok(Scraped { understood, at: fetched.middle() })
+    Ok(Scraped { normalised, at: fetched.middle() })
 }

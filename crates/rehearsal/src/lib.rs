@@ -30,7 +30,9 @@ use serde::{Deserialize, Serialize};
 use tapedeck_cases::loaded_tape::load;
 use tapedeck_cases::{CaseError, Machine, Role, Seams, World};
 use tapedeck_config::{Commands, Config, ConfigError, InstanceConfig, key};
-use tapedeck_engine::{Balancer, Engine, EngineHandle, KnownCall, Library, MischiefError, Options, Params};
+use tapedeck_engine::{
+    Balancer, Engine, EngineHandle, FaultInjectionError, Fixtures, KnownCall, Options, Params,
+};
 use tapedeck_metrics::EngineKind;
 use tokio::sync::watch;
 
@@ -52,14 +54,21 @@ pub struct Settings {
     /// How long the balancer goes on dealing calls to an engine that is down, seconds: 0 is a balancer that sees it at
     /// once, one with health checks needs some seconds.
     pub balancer_blind_s: f64,
-    /// Trouble at the engines' doors, as `tape-engine --mischief` has it, e.g. `tail-lost/100`.
+    /// A fault to inject into sessions of the engines, as `tape-engine --fault-injection` has it, e.g. `tail-lost/100`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mischief: Option<String>,
+    #[serde(alias = "mischief")]
+    pub fault_injection: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { instances: 3, engine: Params::demo(), card_bytes: None, balancer_blind_s: 0.0, mischief: None }
+        Self {
+            instances: 3,
+            engine: Params::demo(),
+            card_bytes: None,
+            balancer_blind_s: 0.0,
+            fault_injection: None,
+        }
     }
 }
 
@@ -117,9 +126,9 @@ pub fn world_with(
 ) -> Result<World, CaseError> {
     let settings = Settings::of(&config)?;
     let tapes = load(&config, needs)?;
-    let library = Arc::new(Library::new(tapes.values().flat_map(|tape| &tape.calls).map(known).collect()));
+    let fixtures = Arc::new(Fixtures::new(tapes.values().flat_map(|tape| &tape.calls).map(known).collect()));
     let engines =
-        spawn(&settings, "inst", config.run.seed, &library, &format!("{}.engine", key!(rehearsal)))?;
+        spawn(&settings, "inst", config.run.seed, &fixtures, &format!("{}.engine", key!(rehearsal)))?;
     config.server.url = server_url();
     config.server.dialect = "pcm-json".into();
     config.server.options = toml::Table::new();
@@ -128,7 +137,7 @@ pub fn world_with(
     let card = Card::new(engines.clone(), settings.card_bytes);
     let mut all = engines.clone();
     let mut pipes = Pipes::new(balancer(&settings, engines));
-    for topology in topology::rehearsed(&mut config, &library)? {
+    for topology in topology::rehearsed(&mut config, &fixtures)? {
         all.extend(topology.engines.iter().cloned());
         pipes = pipes.and(topology.host, balancer(&topology.settings, topology.engines));
     }
@@ -149,12 +158,12 @@ fn spawn(
     settings: &Settings,
     name: &str,
     seed: u64,
-    library: &Arc<Library>,
+    fixtures: &Arc<Fixtures>,
     key: &str,
 ) -> Result<Vec<EngineHandle>, ConfigError> {
-    let mischief = match &settings.mischief {
-        Some(trouble) => Some(trouble.parse().map_err(|e: MischiefError| {
-            ConfigError::value(format!("{}.mischief", key!(rehearsal)), e.to_string())
+    let fault_injection = match &settings.fault_injection {
+        Some(fault) => Some(fault.parse().map_err(|e: FaultInjectionError| {
+            ConfigError::value(format!("{}.fault_injection", key!(rehearsal)), e.to_string())
         })?),
         None => None,
     };
@@ -162,11 +171,11 @@ fn spawn(
         .map(|n| {
             // A run that goes on in another process meets other noise than the one before, by the run's own clock.
             let options = Options {
-                mischief,
+                fault_injection,
                 noise_by_minute: true,
                 ..Options::new(format!("{name}{n}"), seed.wrapping_add(u64::from(n)))
             };
-            Engine::spawn(settings.engine.clone(), library.clone(), options)
+            Engine::spawn(settings.engine.clone(), fixtures.clone(), options)
         })
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| ConfigError::value(key, e.to_string()))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tapedeck_config::{Config, ConfigError, key};
-use tapedeck_engine::{EngineHandle, Library};
+use tapedeck_engine::{EngineHandle, Fixtures};
 
 use crate::pipes::BALANCER;
 use crate::{Settings, described, spawn};
@@ -17,7 +17,10 @@ pub(crate) struct Rehearsed {
 
 /// Engines for every topology of the config, whose addresses and instances are replaced. A first topology of which
 /// `rehearsal` says nothing is the deployment that all other cases measure.
-pub(crate) fn rehearsed(config: &mut Config, library: &Arc<Library>) -> Result<Vec<Rehearsed>, ConfigError> {
+pub(crate) fn rehearsed(
+    config: &mut Config,
+    fixtures: &Arc<Fixtures>,
+) -> Result<Vec<Rehearsed>, ConfigError> {
     let mut all = Vec::new();
     for (i, topology) in config.topologies.iter_mut().enumerate() {
         topology.balancer = Default::default();
@@ -32,7 +35,7 @@ pub(crate) fn rehearsed(config: &mut Config, library: &Arc<Library>) -> Result<V
         let settings = Settings::from_table(&key, table)?;
         let host = format!("{BALANCER}-t{}", i + 1);
         let seed = config.run.seed.wrapping_add(1000 * (i as u64 + 1));
-        let engines = spawn(&settings, &format!("t{}-inst", i + 1), seed, library, &key)?;
+        let engines = spawn(&settings, &format!("t{}-inst", i + 1), seed, fixtures, &key)?;
         engines.iter().for_each(EngineHandle::kill);
         topology.url = Some(format!("ws://{host}/asr"));
         topology.instances = described(&engines);

@@ -12,7 +12,7 @@ use tapedeck_cases::arrivals::{Asked, run as arrivals};
 use tapedeck_cases::{Quiet, Role};
 use tapedeck_config::{Config, LoadConfig};
 use tapedeck_erlang::erlang_b;
-use tapedeck_load::arrivals::{ArrivalProcess, Lengths, Lines};
+use tapedeck_load::arrivals::{ArrivalProcess, Lengths, Trunks};
 use tapedeck_record::ExitCode;
 use tapedeck_rehearsal::{run, world};
 use tapedeck_rundir::{RunDir, RunInfo};
@@ -41,7 +41,7 @@ fn config(seed: u64, lines: u32) -> Config {
     config
 }
 
-fn asked(per_hour: f64, lines: Lines, calls: u32) -> Asked {
+fn asked(per_hour: f64, lines: Trunks, calls: u32) -> Asked {
     Asked {
         laws: vec![ArrivalProcess::Poisson { per_hour }],
         lengths: Lengths::PreparedCalls,
@@ -81,7 +81,7 @@ const PER_HOUR: f64 = 3600.0;
 fn an_engine_with_eight_lines_blocks_as_erlang_b_says() {
     let mut agreed = 0;
     for seed in 1..=20 {
-        let ask = Asked { server_lines: Some(8), ..asked(PER_HOUR, Lines::Server, 1_000) };
+        let ask = Asked { server_lines: Some(8), ..asked(PER_HOUR, Trunks::Server, 1_000) };
         let rate = one(config(seed, 8), &ask);
         let blocking = rate.figures.blocking.clone().unwrap();
         let f = &rate.figures;
@@ -94,7 +94,7 @@ fn an_engine_with_eight_lines_blocks_as_erlang_b_says() {
 
 #[test]
 fn lines_of_our_own_block_as_erlang_b_says_and_wrong_lines_do_not_agree() {
-    let rate = one(config(3, 0), &asked(PER_HOUR, Lines::Lose(6), 3_000));
+    let rate = one(config(3, 0), &asked(PER_HOUR, Trunks::Lose(6), 3_000));
     let blocking = rate.figures.blocking.clone().unwrap();
     assert_eq!(blocking.agrees, Some(true), "{blocking:?}");
     let wrong = erlang_b::blocking(rate.figures.offered_erl, 7).unwrap();
@@ -109,7 +109,7 @@ fn exponential_calls_wait_as_erlang_c_says() {
     for seed in 1..=10 {
         let ask = Asked {
             lengths: Lengths::Exponential { mean: Duration::from_secs(20) },
-            ..asked(720.0, Lines::Wait(6), 1_500)
+            ..asked(720.0, Trunks::Wait(6), 1_500)
         };
         let f = one(config(seed, 0), &ask).figures;
         let cv = f.cv_hold.unwrap();
@@ -124,13 +124,13 @@ fn exponential_calls_wait_as_erlang_c_says() {
 
 #[test]
 fn where_the_theory_does_not_apply_it_says_so() {
-    let f = one(config(7, 0), &asked(PER_HOUR, Lines::Wait(8), 500)).figures;
+    let f = one(config(7, 0), &asked(PER_HOUR, Trunks::Wait(8), 500)).figures;
     assert_eq!(f.mean_wait_s.as_ref().unwrap().agrees, None);
     assert!(f.caveats.iter().any(|c| c.contains("not exponential")), "{:?}", f.caveats);
     assert!(f.mean_wait_guide_s.is_some());
     let bursts = Asked {
         laws: vec![ArrivalProcess::Bursty { per_hour: PER_HOUR, burst: 5 }],
-        ..asked(PER_HOUR, Lines::Lose(8), 500)
+        ..asked(PER_HOUR, Trunks::Lose(8), 500)
     };
     let f = one(config(7, 0), &bursts).figures;
     let blocking = f.blocking.unwrap();
@@ -141,7 +141,7 @@ fn where_the_theory_does_not_apply_it_says_so() {
 #[test]
 fn a_queue_without_an_end_is_found_by_raising_the_rate() {
     let laws = [1800.0, 5400.0, 7200.0].map(|per_hour| ArrivalProcess::Poisson { per_hour }).to_vec();
-    let ask = Asked { laws, ..asked(0.0, Lines::Wait(6), 400) };
+    let ask = Asked { laws, ..asked(0.0, Trunks::Wait(6), 400) };
     let out = tempfile::tempdir().unwrap();
     let answer = play(config(1, 0), &ask, out.path());
     assert_eq!(answer.unstable_from_per_h, Some(5400.0), "{answer:?}");
@@ -153,7 +153,7 @@ fn a_queue_without_an_end_is_found_by_raising_the_rate() {
 
 #[test]
 fn a_seed_means_the_same_bytes() {
-    let ask = asked(PER_HOUR, Lines::Lose(4), 60);
+    let ask = asked(PER_HOUR, Trunks::Lose(4), 60);
     let bytes = || {
         let out = tempfile::tempdir().unwrap();
         let answer = play(config(11, 0), &ask, out.path());
@@ -166,7 +166,7 @@ fn a_seed_means_the_same_bytes() {
 #[test]
 fn resuming_takes_over_what_is_there() {
     let out = tempfile::tempdir().unwrap();
-    let ask = asked(PER_HOUR, Lines::Lose(4), 40);
+    let ask = asked(PER_HOUR, Trunks::Lose(4), 40);
     let first = play(config(2, 0), &ask, out.path());
     let again = run(async {
         let (_keep, interrupt) = watch::channel(false);

@@ -130,9 +130,9 @@ fn one_stream_shows_lost_tails_and_mute_sessions() {
     let wer = |engine: &str| single(config(engine)).warm.words.unwrap().rate;
     let (healthy, lost) = (wer(""), wer("[engine.faults]\ntail_lost_share = 1.0\n"));
     assert!(lost > healthy + 0.05, "{healthy} {lost}");
-    let mute = single(config("[engine.faults]\nmute_share = 1.0\n"));
-    assert_eq!(mute.decision, Decision::No);
-    assert!(mute.reasons.iter().any(|r| r.to_string().contains("mute")), "{:?}", mute.reasons);
+    let no_response = single(config("[engine.faults]\nmute_share = 1.0\n"));
+    assert_eq!(no_response.decision, Decision::No);
+    assert!(no_response.reasons.iter().any(|r| r.to_string().contains("mute")), "{:?}", no_response.reasons);
 }
 
 fn footprint(engine: &str) -> FootprintAnswer {

@@ -18,7 +18,7 @@ use tapedeck_record::{
 use tapedeck_rundir::{Event, RunDir, RunInfo, StepWriter};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{
-    Bounds, CacheSetting, Expected, InstanceFacts, Limits, TierEvidence, TtftBasis, capacity, judge,
+    CacheSetting, Expected, InstanceFacts, Limits, StepBounds, TierEvidence, TtftBasis, capacity, judge,
 };
 use tapedeck_stats::rng::Draws;
 
@@ -71,7 +71,7 @@ pub(crate) fn make(out: &Path, calls: u32, samples: u32) -> Result<std::path::Pa
         let calls = play(&mut writer, streams, per_stream, from_s)?;
         let samples = sample(&mut writer, streams, seconds, from_s)?;
         let bounds =
-            Bounds { ramp_from_s: from_s, window_from_s: from_s, window_to_s: to_s, drain_to_s: to_s };
+            StepBounds { ramp_from_s: from_s, window_from_s: from_s, window_to_s: to_s, drain_to_s: to_s };
         let evidence = TierEvidence {
             calls_expected: Some(u64::from(streams * per_stream)),
             samples: &samples,

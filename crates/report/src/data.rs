@@ -25,7 +25,7 @@ struct Common<'a> {
     simulated: bool,
 }
 
-/// Calls of a standing step.
+/// Calls of a current step.
 fn calls<'a>(common: Common<'a>, rows: &'a [CallRecord]) -> Frame<'a> {
     let mut f = Frame::default();
     f.text("step", rows, |_| Some(common.step));
@@ -62,7 +62,7 @@ fn whole(count: f64) -> u64 {
     count as u64
 }
 
-/// Every standing step.
+/// Every current step.
 fn tiers(rows: &[Step]) -> Frame<'_> {
     let mut f = Frame::default();
     f.text("step", rows, |s| Some(s.name.as_str()));

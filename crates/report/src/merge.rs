@@ -7,7 +7,7 @@ use serde_json::Value;
 use tapedeck_config::key;
 use tapedeck_record::StepId;
 use tapedeck_rundir::{Event, RunInfo};
-use tapedeck_slo::{Bounds, StepEvidence};
+use tapedeck_slo::{StepBounds, StepEvidence};
 
 use crate::compare::{Change, changes, labels, refusals};
 use crate::messages::{LocalizedText, MessageId, message};
@@ -215,8 +215,8 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
 
 /// The evidence of a step that moved to a later time.
 fn shifted(evidence: StepEvidence, shift_s: f64) -> StepEvidence {
-    let Bounds { ramp_from_s, window_from_s, window_to_s, drain_to_s } = evidence.bounds;
-    let bounds = Bounds {
+    let StepBounds { ramp_from_s, window_from_s, window_to_s, drain_to_s } = evidence.bounds;
+    let bounds = StepBounds {
         ramp_from_s: ramp_from_s + shift_s,
         window_from_s: window_from_s + shift_s,
         window_to_s: window_to_s + shift_s,

@@ -44,7 +44,7 @@ pub enum ReadError {
     Newer(#[from] RunDirError),
 }
 
-/// One standing step with what was found of it.
+/// One current step with what was found of it.
 #[derive(Debug, Clone)]
 pub struct Step {
     /// Name in every file, e.g. `N048` or `tc05-soak`.
@@ -139,7 +139,7 @@ impl Run {
         Ok(refuse_newer(path)?)
     }
 
-    /// As [`Run::read`], and writes every call and sample of standing steps into tables while they pass by (samples
+    /// As [`Run::read`], and writes every call and sample of current steps into tables while they pass by (samples
     /// are not kept: ten million of them would not fit).
     ///
     /// # Errors
@@ -366,7 +366,7 @@ struct Growing<'a> {
 }
 
 impl Growing<'_> {
-    /// The calls of every standing step, by its place.
+    /// The calls of every current step, by its place.
     fn calls(&self, warnings: &mut Vec<IntegrityWarning>) -> Vec<Vec<CallRecord>> {
         #[derive(serde::Deserialize)]
         struct Named<'a> {
@@ -410,7 +410,7 @@ impl Growing<'_> {
         all
     }
 
-    /// The samples of every standing step, by its place.
+    /// The samples of every current step, by its place.
     fn series(&self, warnings: &mut Vec<IntegrityWarning>) -> Vec<Series> {
         let mut all: Vec<Series> = self.steps.iter().map(|step| step.series.clone()).collect();
         let odd = walk(

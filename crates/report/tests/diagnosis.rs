@@ -18,7 +18,7 @@ use tapedeck_report::samples::Samples;
 use tapedeck_report::series::Series;
 use tapedeck_report::symptoms::Symptom;
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{Bounds, Limits, TierEvidence, TtftBasis, Verdict, judge};
+use tapedeck_slo::{Limits, StepBounds, TierEvidence, TtftBasis, Verdict, judge};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -99,7 +99,7 @@ fn step(streams: u32, wake_late_ms: f64, change: &dyn Fn(&mut Trace)) -> Step {
             calls.push(score(&trace, &meta(trace.call), &rules, &Words::default()));
         }
     }
-    let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 0.0, window_to_s: 60.0, drain_to_s: 60.0 };
+    let bounds = StepBounds { ramp_from_s: 0.0, window_from_s: 0.0, window_to_s: 60.0, drain_to_s: 60.0 };
     let evidence = TierEvidence {
         calls_expected: Some(180),
         window_ms: Some(2000),

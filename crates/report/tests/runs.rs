@@ -17,7 +17,7 @@ use tapedeck_report::merge::{MergeError, merge};
 use tapedeck_report::{Answer, Lang, ReadError, Reading, Run, Severity, text, write_html};
 use tapedeck_rundir::{Event, RunDir, RunInfo};
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{Bounds, Expected, InstanceFacts, Limits, TierEvidence, capacity, judge};
+use tapedeck_slo::{Expected, InstanceFacts, Limits, StepBounds, TierEvidence, capacity, judge};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -144,7 +144,7 @@ fn make(root: &Path, made: &Made) -> PathBuf {
             prefix_cache: Default::default(),
             mm_cache: Default::default(),
         }];
-        let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 0.0, window_to_s: 60.0, drain_to_s: 60.0 };
+        let bounds = StepBounds { ramp_from_s: 0.0, window_from_s: 0.0, window_to_s: 60.0, drain_to_s: 60.0 };
         let evidence = TierEvidence {
             calls_expected: Some(180),
             samples: &samples,

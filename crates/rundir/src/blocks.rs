@@ -37,10 +37,10 @@ pub fn current(committed: &[Option<CommittedStep>]) -> impl Iterator<Item = (usi
         .filter(|(at, step)| !committed.iter().skip(at + 1).flatten().any(|later| later.step == step.step))
 }
 
-/// Which standing step a line belongs to, going by the bytes that the journal remembers.
+/// Which current step a line belongs to, going by the bytes that the journal remembers.
 #[derive(Debug)]
 pub struct Owners {
-    /// (end of the part in bytes, index among the standing steps).
+    /// (end of the part in bytes, index among the current steps).
     parts: Vec<(u64, Option<usize>)>,
 }
 
@@ -106,11 +106,11 @@ pub struct Lines<'a> {
     /// Bytes of the file before the block.
     start: u64,
     text: &'a [u8],
-    tally: Odd,
+    counts: Odd,
 }
 
 impl Lines<'_> {
-    /// Hands out every line of a standing step with the step's place; `take` says whether the line is that step's.
+    /// Hands out every line of a current step with the step's place; `take` says whether the line is that step's.
     pub fn each(&mut self, mut take: impl FnMut(usize, &str) -> Result<bool, String>) {
         let mut owners = self.owners.parts.iter();
         let mut owner = owners.next();
@@ -122,12 +122,12 @@ impl Lines<'_> {
             let (line, after) = rest.split_at(behind.skip_until(b'\n').unwrap_or(rest.len()));
             rest = after;
             end += line.len() as u64;
-            self.tally.lines += 1;
+            self.counts.lines += 1;
             while owner.is_some_and(|part| end > part.0) {
                 owner = owners.next();
             }
             let Some((_, owner)) = owner else {
-                self.tally.uncommitted += 1;
+                self.counts.uncommitted += 1;
                 continue;
             };
             let taken = match std::str::from_utf8(line) {
@@ -139,8 +139,8 @@ impl Lines<'_> {
             };
             match taken {
                 Ok(true) => {}
-                Ok(false) => self.tally.strays += 1,
-                Err(why) => self.tally.bad.add(self.tally.lines, &why),
+                Ok(false) => self.counts.strays += 1,
+                Err(why) => self.counts.bad.add(self.counts.lines, &why),
             }
         }
     }
@@ -203,24 +203,24 @@ pub fn walk<R: Send>(
     let file = File::open(file).ok()?;
     let mut blocks =
         Blocks { file, block_bytes: reading.block_bytes.get(), start: 0, rest: Vec::new(), failed: None };
-    let mut tally = Odd::default();
+    let mut counts = Odd::default();
     in_order(
         reading.workers,
         || blocks.next(),
         |block| {
-            let mut lines = Lines { owners, start: block.start, text: &block.text, tally: Odd::default() };
+            let mut lines = Lines { owners, start: block.start, text: &block.text, counts: Odd::default() };
             let found = work(&mut lines);
-            (lines.tally, found)
+            (lines.counts, found)
         },
         |(of_block, found)| {
-            tally.and(of_block);
+            counts.and(of_block);
             keep(found);
         },
     );
     if let Some(e) = blocks.failed {
-        tally.bad.add(tally.lines + 1, &e);
+        counts.bad.add(counts.lines + 1, &e);
     }
-    Some(tally)
+    Some(counts)
 }
 
 #[cfg(test)]

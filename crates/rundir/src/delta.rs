@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use tapedeck_record::{Histogram, Sample, SampleBody};
 
-/// Bounds of the last whole histogram, by source and name.
+/// BucketBounds of the last whole histogram, by source and name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bounds(BTreeMap<String, BTreeMap<String, Vec<f64>>>);
+pub(crate) struct BucketBounds(BTreeMap<String, BTreeMap<String, Vec<f64>>>);
 
-impl Bounds {
+impl BucketBounds {
     /// The sample as it is written.
     pub(crate) fn shrink<'a>(&mut self, sample: &'a Sample) -> Cow<'a, Sample> {
         let SampleBody::Engine(scrape) = &sample.body else { return Cow::Borrowed(sample) };
@@ -117,7 +117,7 @@ mod tests {
             sample("a", &[0.5, 1.0], &[0.0, 1.0, 1.0]),
             sample("a", &bounds, &[2.0; 7]),
         ];
-        let (mut writer, mut reader) = (Bounds::default(), Bounds::default());
+        let (mut writer, mut reader) = (BucketBounds::default(), BucketBounds::default());
         let kept: Vec<Sample> = all.iter().map(|s| writer.shrink(s).into_owned()).collect();
         let back: Vec<Sample> = kept.iter().map(|s| reader.restore(s.clone())).collect();
         assert_eq!(back, all);
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(bounds_of(&kept[3]), bounds);
         assert_eq!(bounds_of(&kept[4]), [0.0_f64; 0]);
         // A run of an earlier version has every sample whole.
-        let mut reader = Bounds::default();
+        let mut reader = BucketBounds::default();
         let same: Vec<Sample> = all.iter().map(|s| reader.restore(s.clone())).collect();
         assert_eq!(same, all);
     }

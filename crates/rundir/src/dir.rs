@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Sample, Schema, StepId, ladder_tiers};
 
 use crate::atomic;
-use crate::delta::Bounds;
+use crate::delta::BucketBounds;
 use crate::error::RunDirError;
 use crate::event::EventDetail;
 use crate::step::{CommittedStep, StepWriter};
@@ -369,7 +369,7 @@ impl RunDir {
     }
 }
 
-/// The tiers that N* follows from, among the standing steps of a run.
+/// The tiers that N* follows from, among the current steps of a run.
 #[must_use]
 pub fn ladder_of<'a>(current: &[&'a CommittedStep]) -> Vec<&'a CommittedStep> {
     ladder_tiers(current, |step| (!step.partial).then_some(&step.id)).into_iter().copied().collect()
@@ -382,7 +382,7 @@ pub fn ladder_of<'a>(current: &[&'a CommittedStep]) -> Vec<&'a CommittedStep> {
 /// [`RunDirError::BadLine`], or what the operating system refused.
 pub fn samples_of(run: &Path, steps: &[CommittedStep], step: &str) -> Result<Vec<Sample>, RunDirError> {
     let kept: Vec<Sample> = lines_of(&run.join("series.jsonl"), steps, step, |s| s.series_bytes)?;
-    let mut bounds = Bounds::default();
+    let mut bounds = BucketBounds::default();
     Ok(kept.into_iter().map(|sample| bounds.restore(sample)).collect())
 }
 

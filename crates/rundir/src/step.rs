@@ -12,7 +12,7 @@ use tapedeck_record::{CallRecord, Sample, StepId, Texts, Trace};
 use tapedeck_slo::{StepEvidence, TierReport};
 
 use crate::atomic::{self, temporary_path};
-use crate::delta::Bounds;
+use crate::delta::BucketBounds;
 use crate::dir::{RunDir, json_line};
 use crate::error::RunDirError;
 use crate::lateness::ChunkSeries;
@@ -90,7 +90,7 @@ pub struct StepWriter {
     trace: GzEncoder<BufWriter<File>>,
     calls: Vec<u8>,
     series: Vec<u8>,
-    bounds: Bounds,
+    bounds: BucketBounds,
     chunks: ChunkSeries,
     texts: Vec<u8>,
 }
@@ -110,7 +110,7 @@ impl StepWriter {
             trace_path,
             calls: Vec::new(),
             series: Vec::new(),
-            bounds: Bounds::default(),
+            bounds: BucketBounds::default(),
             chunks: ChunkSeries::default(),
             texts: Vec::new(),
         })

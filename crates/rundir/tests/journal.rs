@@ -12,7 +12,7 @@ use tapedeck_record::{
 };
 use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, ladder_of, read_run};
 use tapedeck_score::{Rules, Words, score};
-use tapedeck_slo::{Bounds, Limits, Reason, TierEvidence, TierReport, judge};
+use tapedeck_slo::{Limits, Reason, StepBounds, TierEvidence, TierReport, judge};
 
 const CONFIG: &str = "[load]\nchunk_ms = 100\n";
 
@@ -61,7 +61,7 @@ fn record(trace: &Trace) -> CallRecord {
 }
 
 fn evidence(streams: u32) -> TierEvidence<'static> {
-    let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 1.0, window_to_s: 2.0, drain_to_s: 3.0 };
+    let bounds = StepBounds { ramp_from_s: 0.0, window_from_s: 1.0, window_to_s: 2.0, drain_to_s: 3.0 };
     TierEvidence::new(streams, "A", &[], bounds)
 }
 

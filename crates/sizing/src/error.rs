@@ -1,6 +1,6 @@
 //! What can be wrong with a question.
 
-use tapedeck_engine_model::truth::TruthError;
+use tapedeck_engine_model::reference_capacity::ReferenceError;
 use tapedeck_erlang::ErlangError;
 use tapedeck_l10n::{Localize, LocalizedText, localized};
 
@@ -111,7 +111,7 @@ pub enum SizingError {
     Erlang(#[from] ErlangError),
     /// The engine model cannot be played.
     #[error("the engine model cannot be played: {0}")]
-    Engine(#[from] TruthError),
+    Engine(#[from] ReferenceError),
 }
 
 /// Errors that a report shows have their Chinese; the others are told in English.

@@ -39,8 +39,9 @@ pub struct PromisePlan {
     /// Streams at which nothing keeps up any more, where a ladder without pace is not at hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hard_ceiling: Option<u32>,
-    /// Whether the balancer deals connections out in turn, whatever instance has room.
-    pub dealt_in_turn: bool,
+    /// Whether the balancer is round-robin, whatever instance has room.
+    #[serde(rename = "dealt_in_turn")]
+    pub round_robin: bool,
 }
 
 impl PromisePlan {
@@ -77,7 +78,7 @@ impl PromisePlan {
             pool: calls.pool.clone(),
             mean_s: calls.mean_s,
             hard_ceiling: over.hard_ceiling.or(self.hard_ceiling),
-            dealt_in_turn: over.dealt_in_turn || self.dealt_in_turn,
+            round_robin: over.round_robin || self.round_robin,
         }
     }
 

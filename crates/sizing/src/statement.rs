@@ -115,7 +115,7 @@ pub struct Basis {
     /// How the cards are cut into them, in words, where known.
     pub topology: Option<String>,
     /// Whether connections are dealt out in turn, whatever is busy; else they go where there is room.
-    pub dealt_in_turn: bool,
+    pub round_robin: bool,
     /// What is promised.
     pub promise: Promise,
     /// The business's own call lengths, where known.
@@ -429,7 +429,7 @@ fn of_instances(basis: &Basis, carried: &[Carried]) -> Option<LocalizedText> {
         return None;
     }
     let worst = carried.iter().filter_map(|c| c.blocking_in_turn).fold(0.0, f64::max);
-    Some(if basis.dealt_in_turn && worst > 0.0 {
+    Some(if basis.round_robin && worst > 0.0 {
         let worst = tidy(100.0 * worst);
         localized!(
             "Connections are dealt out in turn. If each of the {instances} instances turned calls away at its own share of the lines, {worst} % would be blocked, for a full instance cannot use a free line of another.",

@@ -58,7 +58,7 @@ pub struct InstanceFacts {
 
 /// The instants that divide a tier, seconds from the run's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Bounds {
+pub struct StepBounds {
     /// The first stream began.
     pub ramp_from_s: f64,
     /// The first counted call began.
@@ -121,7 +121,7 @@ pub struct TierEvidence<'a> {
     /// Instances under test, in the order of the config.
     pub instances: &'a [InstanceFacts],
     /// The instants that divide the tier.
-    pub bounds: Bounds,
+    pub bounds: StepBounds,
     /// What the dialect lets us know.
     pub evidence: Evidence,
     /// Length of the server's inference windows, where it has them.
@@ -166,7 +166,7 @@ pub struct TierEvidence<'a> {
 impl<'a> TierEvidence<'a> {
     /// A tier of `streams` with nothing known but its calls and when it ran; the other fields are public.
     #[must_use]
-    pub const fn new(streams: u32, tape: &'a str, calls: &'a [CallRecord], bounds: Bounds) -> Self {
+    pub const fn new(streams: u32, tape: &'a str, calls: &'a [CallRecord], bounds: StepBounds) -> Self {
         Self {
             streams,
             tape,
@@ -210,7 +210,7 @@ pub struct StepEvidence {
     /// Instances under test, in the order of the config.
     pub instances: Vec<InstanceFacts>,
     /// The instants that divide the step.
-    pub bounds: Bounds,
+    pub bounds: StepBounds,
     /// What the dialect lets us know.
     pub evidence: Evidence,
     /// Length of the server's inference windows, milliseconds, where it has them.

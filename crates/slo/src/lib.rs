@@ -6,15 +6,15 @@
 //!
 //! ```
 //! use tapedeck_record::CallRecord;
-//! use tapedeck_slo::{Bounds, Limits, TierEvidence, TierReport, capacity, judge, ladder_row};
+//! use tapedeck_slo::{StepBounds, Limits, TierEvidence, TierReport, capacity, judge, ladder_row};
 //!
-//! fn tier(streams: u32, calls: &[CallRecord], bounds: Bounds) -> TierReport {
+//! fn tier(streams: u32, calls: &[CallRecord], bounds: StepBounds) -> TierReport {
 //!     let mut evidence = TierEvidence::new(streams, "Tape-A", calls, bounds);
 //!     evidence.wake_late_p99_ms = Some(1.3); // without it nothing shows that audio was sent in time
 //!     judge(&evidence, &Limits::default())
 //! }
 //!
-//! let bounds = Bounds { ramp_from_s: 0.0, window_from_s: 120.0, window_to_s: 600.0, drain_to_s: 640.0 };
+//! let bounds = StepBounds { ramp_from_s: 0.0, window_from_s: 120.0, window_to_s: 600.0, drain_to_s: 640.0 };
 //! let report = tier(3, &[], bounds);
 //! assert_eq!(report.verdict.name(), "unknown"); // no call was counted: never a silent pass
 //! assert_eq!(ladder_row(&report, &[])[..3], ["3", "Tape-A", ""]);
@@ -56,7 +56,8 @@ pub mod table;
 pub use assertion::{Assertion, AssertionError, AssertionResult, answered, meant_to_fail};
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
 pub use evidence::{
-    Bounds, CacheSetting, Expected, InstanceFacts, PooledErrors, QualityBaseline, StepEvidence, TierEvidence,
+    CacheSetting, Expected, InstanceFacts, PooledErrors, QualityBaseline, StepBounds, StepEvidence,
+    TierEvidence,
 };
 pub use figure::Figure;
 pub use judge::judge;

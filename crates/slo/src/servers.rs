@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use tapedeck_record::{Metric, Sample, SampleBody, Scrape};
 use tapedeck_stats::{CounterDelta, counter_delta, percentile};
 
-use crate::evidence::{Bounds, CacheSetting, InstanceFacts, TierEvidence};
+use crate::evidence::{CacheSetting, InstanceFacts, StepBounds, TierEvidence};
 use crate::report::{GpuReport, InstanceReport};
 
 /// Samples of one instance in order of time: from the last page before the ramp, the baseline of its counters, to
 /// the end of the drain.
-fn pages<'a>(samples: &'a [Sample], name: &str, bounds: &Bounds) -> Vec<(f64, &'a Scrape)> {
+fn pages<'a>(samples: &'a [Sample], name: &str, bounds: &StepBounds) -> Vec<(f64, &'a Scrape)> {
     let mut pages: Vec<(f64, &Scrape)> = samples
         .iter()
         .filter(|s| s.source == name && s.at_s <= bounds.drain_to_s)
@@ -34,7 +34,7 @@ fn hit_rate(off: bool, queries: Option<CounterDelta>, hits: Option<CounterDelta>
 }
 
 /// What one instance's page said over the tier.
-pub(crate) fn instance(samples: &[Sample], facts: &InstanceFacts, bounds: &Bounds) -> InstanceReport {
+pub(crate) fn instance(samples: &[Sample], facts: &InstanceFacts, bounds: &StepBounds) -> InstanceReport {
     let pages = pages(samples, &facts.name, bounds);
     let inside = |at_s: f64| (bounds.ramp_from_s..=bounds.drain_to_s).contains(&at_s);
     let windowed = |at_s: f64| (bounds.window_from_s..=bounds.window_to_s).contains(&at_s);
@@ -103,7 +103,7 @@ pub(crate) fn server_rtf(evidence: &TierEvidence<'_>) -> Option<f64> {
 }
 
 /// What the GPUs did during the window, each uuid once; empty where none was read.
-pub(crate) fn gpus(samples: &[Sample], bounds: &Bounds) -> Option<GpuReport> {
+pub(crate) fn gpus(samples: &[Sample], bounds: &StepBounds) -> Option<GpuReport> {
     #[derive(Default)]
     struct Gpu {
         utilisation: Vec<f64>,

@@ -7,12 +7,12 @@ mod common;
 use common::{call, end_with};
 use tapedeck_record::{CallRecord, ExitCode, Outcome, StepId};
 use tapedeck_slo::{
-    Assertion, AssertionResult, Bounds, LimitVerdict, Limits, PercentileOrInfinite, TierEvidence, TierReport,
-    answered, judge, meant_to_fail,
+    Assertion, AssertionResult, LimitVerdict, Limits, PercentileOrInfinite, StepBounds, TierEvidence,
+    TierReport, answered, judge, meant_to_fail,
 };
 
-const BOUNDS: Bounds =
-    Bounds { ramp_from_s: 0.0, window_from_s: 10.0, window_to_s: 600.0, drain_to_s: 640.0 };
+const BOUNDS: StepBounds =
+    StepBounds { ramp_from_s: 0.0, window_from_s: 10.0, window_to_s: 600.0, drain_to_s: 640.0 };
 
 fn report(calls: &[CallRecord]) -> TierReport {
     judge(&TierEvidence::new(3, "Tape-A", calls, BOUNDS), &Limits::default())

@@ -700,8 +700,12 @@ fn open_arrivals_also_watch_the_open_calls() {
             c
         })
         .collect();
-    let bounds =
-        tapedeck_slo::Bounds { ramp_from_s: 0.0, window_from_s: 60.0, window_to_s: 800.0, drain_to_s: 900.0 };
+    let bounds = tapedeck_slo::StepBounds {
+        ramp_from_s: 0.0,
+        window_from_s: 60.0,
+        window_to_s: 800.0,
+        drain_to_s: 900.0,
+    };
     let mut evidence = tapedeck_slo::TierEvidence::new(20, "pool", &calls, bounds);
     evidence.wake_late_p99_ms = Some(1.0);
     evidence.client_cpu_share = Some(0.1);

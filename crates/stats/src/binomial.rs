@@ -3,7 +3,7 @@
 use crate::normal::normal_quantile;
 use std::num::NonZeroUsize;
 
-use crate::order::Bounds;
+use crate::order::ConfidenceInterval;
 
 /// Non-negligible probabilities of a binomial count, `(count, probability)` in ascending order.
 ///
@@ -72,10 +72,13 @@ pub fn interval_ranks(n: NonZeroUsize, q: f64, confidence: f64) -> (Option<usize
 
 /// The interval of the `q` quantile of a sorted sample from its own order statistics.
 #[must_use]
-pub fn quantile_interval(sorted: &[f64], q: f64, confidence: f64) -> Bounds {
-    let Some(n) = NonZeroUsize::new(sorted.len()) else { return Bounds::default() };
+pub fn quantile_interval(sorted: &[f64], q: f64, confidence: f64) -> ConfidenceInterval {
+    let Some(n) = NonZeroUsize::new(sorted.len()) else { return ConfidenceInterval::default() };
     let (low, high) = interval_ranks(n, q, confidence);
-    Bounds { low: low.and_then(|l| sorted.get(l).copied()), high: high.and_then(|h| sorted.get(h).copied()) }
+    ConfidenceInterval {
+        low: low.and_then(|l| sorted.get(l).copied()),
+        high: high.and_then(|h| sorted.get(h).copied()),
+    }
 }
 
 /// How many observations show, one-sided at `confidence`, that the `q` quantile keeps a limit when `violations`
@@ -190,7 +193,7 @@ mod tests {
         let sample: Vec<f64> = (0..72).map(f64::from).collect();
         assert_eq!(quantile_interval(&sample[..71], 0.95, 0.95).high, None);
         assert_eq!(quantile_interval(&sample, 0.95, 0.95).high, Some(71.0));
-        assert_eq!(quantile_interval(&[], 0.95, 0.95), Bounds::default());
+        assert_eq!(quantile_interval(&[], 0.95, 0.95), ConfidenceInterval::default());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use crate::order::{Bounds, percentile_sorted, rank, sort};
+use crate::order::{ConfidenceInterval, percentile_sorted, rank, sort};
 use crate::rng::Draws;
 
 /// How to draw again.
@@ -25,7 +25,7 @@ pub struct Resampling {
 /// how groups differ. Each resample costs draws plus a walk from the nearer end of the sorted sample, so 1,000
 /// resamples of 1,000 values take a few milliseconds.
 #[must_use]
-pub fn bootstrap_quantile(pairs: &[(u32, f64)], q: f64, how: &Resampling) -> Bounds {
+pub fn bootstrap_quantile(pairs: &[(u32, f64)], q: f64, how: &Resampling) -> ConfidenceInterval {
     let mut sizes: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
     for (group, _) in pairs {
         let next = sizes.len();
@@ -59,7 +59,7 @@ pub fn bootstrap_quantile(pairs: &[(u32, f64)], q: f64, how: &Resampling) -> Bou
 
 /// Interval of a pooled ratio (sum of numerators / sum of denominators) over `(group, numerator, denominator)`.
 #[must_use]
-pub fn bootstrap_ratio(parts: &[(u32, f64, f64)], how: &Resampling) -> Bounds {
+pub fn bootstrap_ratio(parts: &[(u32, f64, f64)], how: &Resampling) -> ConfidenceInterval {
     let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for &(group, numerator, denominator) in parts {
         let sum = sums.entry(group).or_default();
@@ -99,12 +99,21 @@ pub fn resampled(
 }
 
 /// The percentile interval of a statistic over groups.
-fn resample(groups: usize, how: &Resampling, statistic: impl FnMut(&[u32]) -> Option<f64>) -> Bounds {
-    let Some(n) = u32::try_from(groups).ok().filter(|&n| n >= 2) else { return Bounds::default() };
+fn resample(
+    groups: usize,
+    how: &Resampling,
+    statistic: impl FnMut(&[u32]) -> Option<f64>,
+) -> ConfidenceInterval {
+    let Some(n) = u32::try_from(groups).ok().filter(|&n| n >= 2) else {
+        return ConfidenceInterval::default();
+    };
     let mut draws = Draws::new(how.seed, how.stream);
     let values = resampled(groups, how.resamples, || draws.below(n) as usize, statistic);
     let half_alpha = (1.0 - how.confidence) / 2.0;
-    Bounds { low: percentile_sorted(&values, half_alpha), high: percentile_sorted(&values, 1.0 - half_alpha) }
+    ConfidenceInterval {
+        low: percentile_sorted(&values, half_alpha),
+        high: percentile_sorted(&values, 1.0 - half_alpha),
+    }
 }
 
 #[cfg(test)]
@@ -114,7 +123,7 @@ mod tests {
     const HOW: Resampling = Resampling { resamples: 4_000, confidence: 0.95, seed: 1, stream: 0 };
 
     /// The same bootstrap without any cleverness: copy the groups, sort, take the percentile.
-    fn plainly(pairs: &[(u32, f64)], q: f64, how: &Resampling) -> Bounds {
+    fn plainly(pairs: &[(u32, f64)], q: f64, how: &Resampling) -> ConfidenceInterval {
         let mut groups: Vec<Vec<f64>> = Vec::new();
         let mut names = Vec::new();
         for &(g, v) in pairs {
@@ -136,7 +145,10 @@ mod tests {
             .collect();
         sort(&mut values);
         let half = (1.0 - how.confidence) / 2.0;
-        Bounds { low: percentile_sorted(&values, half), high: percentile_sorted(&values, 1.0 - half) }
+        ConfidenceInterval {
+            low: percentile_sorted(&values, half),
+            high: percentile_sorted(&values, 1.0 - half),
+        }
     }
 
     #[test]
@@ -166,9 +178,9 @@ mod tests {
 
     #[test]
     fn one_group_gives_no_interval() {
-        assert_eq!(bootstrap_quantile(&[(3, 1.0), (3, 2.0)], 0.5, &HOW), Bounds::default());
-        assert_eq!(bootstrap_ratio(&[(3, 1.0, 2.0)], &HOW), Bounds::default());
-        assert_eq!(bootstrap_quantile(&[], 0.5, &HOW), Bounds::default());
+        assert_eq!(bootstrap_quantile(&[(3, 1.0), (3, 2.0)], 0.5, &HOW), ConfidenceInterval::default());
+        assert_eq!(bootstrap_ratio(&[(3, 1.0, 2.0)], &HOW), ConfidenceInterval::default());
+        assert_eq!(bootstrap_quantile(&[], 0.5, &HOW), ConfidenceInterval::default());
     }
 
     #[test]

@@ -46,6 +46,6 @@ pub use counter::{CounterDelta, counter_delta};
 pub use drift::drift_ppm;
 pub use holm::holm;
 pub use moments::Moments;
-pub use order::{Bounds, percentile, percentile_sorted, rank, sort};
+pub use order::{ConfidenceInterval, percentile, percentile_sorted, rank, sort};
 pub use slope::{Slope, theil_sen, theil_sen_with_memory};
 pub use trend::{Trend, rising_trend};

@@ -4,14 +4,14 @@ use std::num::NonZeroUsize;
 
 /// Two-sided interval of a figure; an empty bound means that the sample is too small to give one.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Bounds {
+pub struct ConfidenceInterval {
     /// Lower bound.
     pub low: Option<f64>,
     /// Upper bound.
     pub high: Option<f64>,
 }
 
-impl Bounds {
+impl ConfidenceInterval {
     /// The wider of two intervals, bound by bound: an unknown bound is wider than any known one.
     #[must_use]
     pub fn widest(self, other: Self) -> Self {
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn an_unknown_bound_is_wider_than_any_known_one() {
-        let a = Bounds { low: Some(1.0), high: Some(2.0) };
-        let b = Bounds { low: Some(0.5), high: None };
-        assert_eq!(a.widest(b), Bounds { low: Some(0.5), high: None });
+        let a = ConfidenceInterval { low: Some(1.0), high: Some(2.0) };
+        let b = ConfidenceInterval { low: Some(0.5), high: None };
+        assert_eq!(a.widest(b), ConfidenceInterval { low: Some(0.5), high: None });
     }
 
     proptest! {

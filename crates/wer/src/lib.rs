@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Read on in [`text`] (the rules), [`align`] (the counts and how ties are decided), [`measures`] (the
-//! traditions by name) and [`bootstrap`] (how far to trust a pooled rate). Limits: scripts written without
+//! metric variants by name) and [`bootstrap`] (how far to trust a pooled rate). Limits: scripts written without
 //! spaces other than Han and kana (Thai, Khmer, Lao, Burmese) are one word from one space to the next, so
 //! read their character error rate; the optional digit rules go digit by digit and do not know values
 //! ("twenty", 二十).
@@ -29,5 +29,5 @@ pub mod text;
 
 pub use bootstrap::{BootstrapError, BootstrapSettings, RateEstimate, paired_difference, pooled_rate};
 pub use counts::Counts;
-pub use measures::{Measures, Tradition, measure, measure_with};
+pub use measures::{Measures, MetricVariant, measure, measure_with};
 pub use text::{Digits, Language, Rules};

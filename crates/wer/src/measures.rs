@@ -1,4 +1,4 @@
-//! The figures of one text, under each tradition by name.
+//! The figures of one text, under each metric variant by name.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use crate::align::{Step, align, align_near};
 use crate::counts::Counts;
 use crate::text::{Language, Rules, Token, Tokens};
 
-/// What is counted as one token. Published rates of Chinese with English in it follow either tradition, and
+/// What is counted as one token. Published rates of Chinese with English in it follow either variant, and
 /// they differ, so a rate is always printed with the name of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tradition {
+pub enum MetricVariant {
     /// Han and kana characters, and whole words of every other script: word error rate (WER) for languages
     /// written with spaces, mixed error rate (MER) for Chinese with English words in it.
     Mixed,
@@ -21,7 +21,7 @@ pub enum Tradition {
     Characters,
 }
 
-impl Tradition {
+impl MetricVariant {
     /// The name that reports print.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -35,9 +35,9 @@ impl Tradition {
 /// Everything that is counted on one text against its reference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measures {
-    /// Under [`Tradition::Mixed`].
+    /// Under [`MetricVariant::Mixed`].
     pub words: Counts,
-    /// Under [`Tradition::Characters`].
+    /// Under [`MetricVariant::Characters`].
     pub chars: Counts,
     /// The part of `words` that concerns Han and kana: their tokens in the reference, those substituted or
     /// deleted, and those inserted.
@@ -47,12 +47,12 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// The counts under a tradition.
+    /// The counts under a metric variant.
     #[must_use]
-    pub const fn under(&self, tradition: Tradition) -> Counts {
-        match tradition {
-            Tradition::Mixed => self.words,
-            Tradition::Characters => self.chars,
+    pub const fn under(&self, variant: MetricVariant) -> Counts {
+        match variant {
+            MetricVariant::Mixed => self.words,
+            MetricVariant::Characters => self.chars,
         }
     }
 }

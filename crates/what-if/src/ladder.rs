@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tapedeck_config::key;
-use tapedeck_engine_model::truth::{Balance, TapeCall, TruthRules};
+use tapedeck_engine_model::reference_capacity::{Balance, ReferenceRules, TapeCall};
 use tapedeck_engine_model::{Params, SessionModel, StepCost};
 use tapedeck_record::CallFigure;
 use tapedeck_rehearsal::Settings;
@@ -24,7 +24,7 @@ pub struct Told<'a> {
     /// The engine encodes all audio of a call anew in each window.
     pub rolling: bool,
     /// The balancer deals connections in turn, not to the least busy instance.
-    pub dealt_in_turn: bool,
+    pub round_robin: bool,
 }
 
 /// The measured ladder of a run: its own tiers, not those of other cases in the same run.
@@ -37,14 +37,14 @@ pub fn ladder(plan: &SizingPlan, told: &Told<'_>, run: &Run) -> Result<Ladder, R
         ladder_of(&run.steps.iter().collect::<Vec<_>>()).into_iter().map(|s| &s.report).collect();
     reports.sort_by_key(|r| r.streams);
     let (load, slo) = (&run.config.load, &run.config.slo);
-    let rules = TruthRules {
+    let rules = ReferenceRules {
         ramp_ms: ms(load.ramp_s),
         warm_up_ms: ms(load.warm_up_s),
         loops: load.loops,
         loops_few: load.loops_small,
         few_streams: load.small_up_to,
         chunk_ms: load.chunk_ms,
-        balance: if told.dealt_in_turn { Balance::RoundRobin } else { Balance::LeastConnections },
+        balance: if told.round_robin { Balance::RoundRobin } else { Balance::LeastConnections },
         step: 0,
         max_streams: reports.last().map_or(90, |r| r.streams),
         ttft_ms: ms(slo.ttft_p95_s),

@@ -25,7 +25,7 @@ impl Predictor for WhatIf {
 fn prediction(run: &Path, topologies: &[(String, u32)]) -> Result<Prediction, RunError> {
     let run = Run::read(run)?;
     let plan = &run.config.sizing;
-    let told = Told { dealt_in_turn: plan.promise.dealt_in_turn, ..Told::default() };
+    let told = Told { round_robin: plan.promise.round_robin, ..Told::default() };
     let ladder = ladder(plan, &told, &run)?;
     let seed = run.info.seed;
     let fitted = fit(&ladder, seed).map_err(unusable)?;

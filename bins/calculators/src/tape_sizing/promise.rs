@@ -49,9 +49,9 @@ pub struct StatementArgs {
     /// Instances that carry the calls [default: the run's, else 1]
     #[arg(long, value_name = "N")]
     pub instances: Option<u32>,
-    /// Connections are dealt out in turn, whatever instance has room
-    #[arg(long)]
-    pub dealt_in_turn: bool,
+    /// The balancer is round-robin: connections go to instances in turn, whatever instance has room
+    #[arg(long, alias = "dealt-in-turn")]
+    pub round_robin: bool,
     /// At most this share of calls may find no free line (Erlang B) [default: 0.01]
     #[arg(long, value_name = "SHARE", conflicts_with = "service_level", allow_negative_numbers = true)]
     pub blocking: Option<f64>,
@@ -78,7 +78,7 @@ impl StatementArgs {
             within_s: self.within_s,
             calls_per_hour: self.calls_per_hour,
             hard_ceiling: self.hard_ceiling,
-            dealt_in_turn: self.dealt_in_turn,
+            round_robin: self.round_robin,
             ..PromisePlan::default()
         }
     }
@@ -122,7 +122,7 @@ pub(super) fn statement(sized: &Sized, args: &StatementArgs) -> Result<Answer, F
         safety: args.safety.or(capacity.map(|c| c.safety_factor)).unwrap_or(0.7),
         instances: args.instances.or(run.as_ref().map(Run::instances).filter(|n| *n > 0)).unwrap_or(1),
         topology,
-        dealt_in_turn: promise.dealt_in_turn,
+        round_robin: promise.round_robin,
         promise: promise.promise().map_err(usage)?,
         own: args.own.own(&promise)?,
         demand_per_h: promise.calls_per_hour,

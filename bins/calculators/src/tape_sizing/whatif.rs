@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tapedeck_engine_model::truth::synthetic_tape;
+use tapedeck_engine_model::reference_capacity::synthetic_tape;
 use tapedeck_record::ExitCode;
 use tapedeck_sizing::whatif::{Figure, Fit, Grade, Ladder, Prediction, Scenario, fit, pool_tokens, predict};
 use tapedeck_sizing::{SizingPlan, Topology};
@@ -50,9 +50,9 @@ pub struct WhatIfArgs {
     /// The engine re-sends all audio in each window (rolling); without it, what the run or --session says
     #[arg(long)]
     pub rolling: bool,
-    /// The balancer deals connections out in turn, instead of to the least busy instance
-    #[arg(long)]
-    pub dealt_in_turn: bool,
+    /// The balancer is round-robin, instead of least-connections
+    #[arg(long, alias = "dealt-in-turn")]
+    pub round_robin: bool,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -85,11 +85,7 @@ pub(super) fn what_if(plan: &SizingPlan, args: &WhatIfArgs) -> Result<Answer, Fa
 
 impl WhatIfArgs {
     fn told(&self) -> Told<'_> {
-        Told {
-            manifest: self.run_manifest.as_deref(),
-            rolling: self.rolling,
-            dealt_in_turn: self.dealt_in_turn,
-        }
+        Told { manifest: self.run_manifest.as_deref(), rolling: self.rolling, round_robin: self.round_robin }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use serde::Serialize;
-use tapedeck_wer::{Counts, Measures, RateEstimate, Tradition};
+use tapedeck_wer::{Counts, Measures, MetricVariant, RateEstimate};
 
 use super::{Call, Pooled};
 
@@ -35,17 +35,17 @@ pub(super) fn text(out: &mut dyn Write, calls: &[Call], pooled: &Pooled) -> Resu
     }
     let all = &pooled.measures;
     writeln!(out, "all {} calls together", pooled.calls)?;
-    summary(out, Tradition::Mixed.name(), all.words, pooled.words)?;
+    summary(out, MetricVariant::Mixed.name(), all.words, pooled.words)?;
     summary(out, "  of which Han and kana", all.han, None)?;
     summary(out, "  of which other scripts", all.other, None)?;
-    summary(out, Tradition::Characters.name(), all.chars, pooled.chars)?;
+    summary(out, MetricVariant::Characters.name(), all.chars, pooled.chars)?;
     if let Some(baseline) = &pooled.baseline {
         writeln!(out, "the same calls in the baseline")?;
-        summary(out, Tradition::Mixed.name(), baseline.measures.words, None)?;
-        summary(out, Tradition::Characters.name(), baseline.measures.chars, None)?;
+        summary(out, MetricVariant::Mixed.name(), baseline.measures.words, None)?;
+        summary(out, MetricVariant::Characters.name(), baseline.measures.chars, None)?;
         writeln!(out, "difference to the baseline, paired by call")?;
-        difference(out, Tradition::Mixed.name(), baseline.words)?;
-        difference(out, Tradition::Characters.name(), baseline.chars)?;
+        difference(out, MetricVariant::Mixed.name(), baseline.words)?;
+        difference(out, MetricVariant::Characters.name(), baseline.chars)?;
     }
     let settings = &pooled.resampling;
     writeln!(

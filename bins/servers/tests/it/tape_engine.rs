@@ -249,8 +249,8 @@ fn a_token_from_the_environment_is_asked_of_callers() {
 }
 
 #[test]
-fn mischief_and_refusal_are_had_for_the_asking() {
-    let server = Server::start(&["--instances", "1", "--mischief", "handshake:500/2"]);
+fn faults_are_injected_and_callers_refused_on_request() {
+    let server = Server::start(&["--instances", "1", "--fault-injection", "handshake:500/2"]);
     let address = server.instances()[0];
     assert!(Call::open(address, "").err().unwrap().contains(" 500 "));
     assert_eq!(who_answers(address, 1), ["inst1"]);
@@ -280,7 +280,7 @@ fn what_is_wrong_is_said_with_the_right_exit_code() {
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(words) && said.contains(path), "{said}");
     }
-    let (code, said) = fails(&["--mischief", "sulk:1"]);
+    let (code, said) = fails(&["--fault-injection", "sulk:1"]);
     assert!(code == Some(2) && said.contains("slow-reader:MS"), "{said}");
     let (code, said) = fails(&["--tape", "nowhere.json", "--pool", "."]);
     assert!(code == Some(2) && said.contains("nowhere.json"), "{said}");

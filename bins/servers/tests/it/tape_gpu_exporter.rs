@@ -26,8 +26,8 @@ impl Driver {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/nvml.c");
-        let library = folder.path().join("libnvidia-ml.so.1");
-        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(library).arg(source).status();
+        let fixtures = folder.path().join("libnvidia-ml.so.1");
+        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(fixtures).arg(source).status();
         assert!(built.unwrap().success(), "no C compiler, or the library is broken");
         let driver = Self(folder);
         driver.tell("");

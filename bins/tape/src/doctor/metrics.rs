@@ -9,8 +9,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use tapedeck_metrics::gpu::{GpuDevice, GpuProcess, from_dcgm_page, from_smi_csv};
 use tapedeck_metrics::{
-    Buckets, EngineKind, Page, Understood, carries, fetch_page, guess_kind, parse, understand,
-    why_not_metrics,
+    Buckets, EngineKind, Normalised, Page, carries, fetch_page, guess_kind, normalise, parse, why_not_metrics,
 };
 use tapedeck_record::{ExitCode, Histogram, Metric};
 use tapedeck_transport::{Endpoint, HttpLimits, NetConnector, NetOptions, Secret, TlsOptions};
@@ -73,7 +72,7 @@ enum Found {
         kind: EngineKind,
         expected: bool,
         series: usize,
-        understood: Box<Understood>,
+        normalised: Box<Normalised>,
         gpus: Vec<GpuDevice>,
     },
     /// A GPU read-out.
@@ -165,13 +164,13 @@ fn from_page(page: &Page, kind: Option<Kind>) -> Found {
         // Who says `--kind none` knows that there is nothing to find.
         expected: kind.is_some() || engine != EngineKind::None,
         series: page.series.len(),
-        understood: Box::new(understand(page, engine)),
+        normalised: Box::new(normalise(page, engine)),
         gpus,
     }
 }
 
-fn blind(kind: EngineKind, understood: &Understood) -> Vec<&'static str> {
-    let lost = |metric: &Metric| carries(kind, *metric) && !understood.scrape.values.contains_key(metric);
+fn blind(kind: EngineKind, normalised: &Normalised) -> Vec<&'static str> {
+    let lost = |metric: &Metric| carries(kind, *metric) && !normalised.scrape.values.contains_key(metric);
     RED_LINES.iter().filter(|metric| lost(metric)).map(|metric| metric.name()).collect()
 }
 
@@ -179,8 +178,8 @@ fn verdict(found: &Found) -> ExitCode {
     match found {
         Found::Nothing(_) => ExitCode::Environment,
         Found::Gpus(_) => ExitCode::Ok,
-        Found::Page { kind, expected, understood, .. } => {
-            if *expected && blind(*kind, understood).is_empty() { ExitCode::Ok } else { ExitCode::No }
+        Found::Page { kind, expected, normalised, .. } => {
+            if *expected && blind(*kind, normalised).is_empty() { ExitCode::Ok } else { ExitCode::No }
         }
     }
 }
@@ -198,8 +197,8 @@ fn to_text(source: &str, found: &Found) -> String {
         Found::Gpus(gpus) => {
             writeln!(text, "{source}: {} GPU(s)", gpus.len()).and_then(|()| gpu_lines(&mut text, gpus))
         }
-        Found::Page { kind, expected, series, understood, gpus } => {
-            page_lines(&mut text, source, (*kind, *expected, *series), understood)
+        Found::Page { kind, expected, series, normalised, gpus } => {
+            page_lines(&mut text, source, (*kind, *expected, *series), normalised)
                 .and_then(|()| gpu_lines(&mut text, gpus))
         }
     };
@@ -210,11 +209,11 @@ fn page_lines(
     text: &mut String,
     source: &str,
     (kind, expected, series): (EngineKind, bool, usize),
-    understood: &Understood,
+    normalised: &Normalised,
 ) -> std::fmt::Result {
-    let lost = understood.not_understood;
+    let lost = normalised.not_understood;
     writeln!(text, "{source}: kind {kind}, {series} series, {lost} line(s) not understood")?;
-    for line in &understood.examples {
+    for line in &normalised.examples {
         writeln!(text, "  not understood     {line}")?;
     }
     if !expected {
@@ -223,14 +222,14 @@ fn page_lines(
             "  no name on this page belongs to an engine that is known here; is it the right page?"
         )?;
     }
-    for (metric, value) in &understood.scrape.values {
-        let from = understood.names.get(metric).map(String::as_str).unwrap_or_default();
+    for (metric, value) in &normalised.scrape.values {
+        let from = normalised.names.get(metric).map(String::as_str).unwrap_or_default();
         writeln!(text, "  {:<18} {:>14}   {from}", metric.name(), figure(*value))?;
     }
-    for (name, histogram) in &understood.scrape.histograms {
+    for (name, histogram) in &normalised.scrape.histograms {
         writeln!(text, "  {name:<18} {}", histogram_words(histogram))?;
     }
-    if let Some(pool) = &understood.pool {
+    if let Some(pool) = &normalised.pool {
         let size = pool.size_tokens.map_or("size unknown".to_owned(), |tokens| format!("{tokens} tokens"));
         let caching = match pool.prefix_caching {
             Some(true) => "on",
@@ -243,10 +242,10 @@ fn page_lines(
             pool.engines, pool.source
         )?;
     }
-    for missing in &understood.missing {
+    for missing in &normalised.missing {
         writeln!(text, "  missing            {missing}")?;
     }
-    let blind = blind(kind, understood);
+    let blind = blind(kind, normalised);
     if !blind.is_empty() {
         writeln!(text, "  the red lines cannot be watched without {}", blind.join(" and "))?;
     }
@@ -324,13 +323,13 @@ fn to_json(source: &str, found: &Found) -> Value {
     match found {
         Found::Nothing(why) => json!({ "source": source, "ok": false, "error": why }),
         Found::Gpus(gpus) => json!({ "source": source, "ok": true, "gpus": gpus_json(gpus) }),
-        Found::Page { kind, series, understood, gpus, .. } => {
-            let values: Map<String, Value> = understood
+        Found::Page { kind, series, normalised, gpus, .. } => {
+            let values: Map<String, Value> = normalised
                 .scrape
                 .values
                 .iter()
                 .map(|(metric, value)| {
-                    let from = understood.names.get(metric);
+                    let from = normalised.names.get(metric);
                     (metric.name().to_owned(), json!({ "value": value, "from": from }))
                 })
                 .collect();
@@ -339,12 +338,12 @@ fn to_json(source: &str, found: &Found) -> Value {
                 "ok": verdict(found) == ExitCode::Ok,
                 "kind": kind.name(),
                 "series": series,
-                "not_understood": understood.not_understood,
-                "examples": understood.examples,
+                "not_understood": normalised.not_understood,
+                "examples": normalised.examples,
                 "values": values,
-                "histograms": understood.scrape.histograms,
-                "pool": understood.pool,
-                "missing": understood.missing,
+                "histograms": normalised.scrape.histograms,
+                "pool": normalised.pool,
+                "missing": normalised.missing,
                 "gpus": gpus_json(gpus),
             })
         }

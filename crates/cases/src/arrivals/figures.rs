@@ -1,4 +1,4 @@
-//! What a timetable's worth of callers met, beside what Erlang says they should have met.
+//! What a schedule's worth of callers met, beside what Erlang says they should have met.
 //!
 //! Pure arithmetic on the list of callers. Blocked callers come in clusters, so a share is given with an interval
 //! from batches of time (Student's t over the batches) and with Wilson's for independent callers; the wider one
@@ -6,7 +6,7 @@
 
 use tapedeck_answers::{ArrivalFigures, Compared, Growth, Little, Measured};
 use tapedeck_erlang::{erlang_b, erlang_c};
-use tapedeck_load::arrivals::{ArrivalProcess, Caller, Disposition, Lengths, Lines};
+use tapedeck_load::arrivals::{ArrivalProcess, Caller, Disposition, Lengths, Trunks};
 use tapedeck_stats::normal::normal_quantile;
 use tapedeck_stats::wilson_interval;
 use tapedeck_stats::{Moments, Trend, percentile, rising_trend};
@@ -19,8 +19,8 @@ pub struct Setting<'a> {
     /// The lengths.
     pub lengths: Lengths,
     /// The lines.
-    pub lines: Lines,
-    /// Lines of the server, where it is the server that refuses and their number is known.
+    pub lines: Trunks,
+    /// Trunks of the server, where it is the server that refuses and their number is known.
     pub server_lines: Option<u32>,
     /// The window, seconds from the run's origin.
     pub window_s: (f64, f64),
@@ -61,13 +61,13 @@ pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
     let mean_hold_s = hold.map_or(f64::NAN, |m| m.mean);
     let offered_erl = per_hour / 3600.0 * mean_hold_s;
     let lines = match setting.lines {
-        Lines::Lose(n) | Lines::Wait(n) => Some(n),
-        Lines::Server => setting.server_lines,
+        Trunks::Lose(n) | Trunks::Wait(n) => Some(n),
+        Trunks::Server => setting.server_lines,
     };
     let batches = Batches::new(setting.window_s, mean_hold_s);
     let poisson = matches!(setting.law, ArrivalProcess::Poisson { .. });
     let exponential = matches!(setting.lengths, Lengths::Exponential { .. });
-    let waits = matches!(setting.lines, Lines::Wait(_));
+    let waits = matches!(setting.lines, Trunks::Wait(_));
 
     let mut caveats = Vec::new();
     if !poisson {
@@ -123,9 +123,9 @@ pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
         per_hour,
         lines,
         when_busy: match setting.lines {
-            Lines::Server => "server",
-            Lines::Lose(_) => "lost",
-            Lines::Wait(_) => "waits",
+            Trunks::Server => "server",
+            Trunks::Lose(_) => "lost",
+            Trunks::Wait(_) => "waits",
         }
         .into(),
         callers: counted.len() as u64,
@@ -195,7 +195,7 @@ impl Batches {
     }
 }
 
-/// Share of the callers whose fate is known, with the wider of both intervals.
+/// Share of the callers whose disposition is known, with the wider of both intervals.
 fn share(counted: &[&Caller], batches: &Batches, yes: impl Fn(&Caller) -> bool) -> Measured {
     let known = counted.iter().filter(|c| c.disposition != Disposition::Cut);
     let marks = known.map(|c| (seconds(c.planned_ns), f64::from(u8::from(yes(c)))));

@@ -8,7 +8,7 @@ use tapedeck_config::key;
 use tapedeck_fleet::{Action, Health, Instance, health, pool_from};
 use tapedeck_load::{CallResult, Control, Plan, PreparedCalls, Timeouts};
 use tapedeck_metrics::gpu::distinct;
-use tapedeck_metrics::{EngineKind, PoolInfo, Understood, carries, scrape};
+use tapedeck_metrics::{EngineKind, Normalised, PoolInfo, carries, scrape};
 use tapedeck_record::{CallMeta, Metric, Outcome, SpeechMap};
 use tapedeck_transport::HttpLimits;
 use tokio::sync::mpsc;
@@ -111,7 +111,7 @@ async fn session(patient: &Patient<'_>) -> Check {
         timeouts: Timeouts {
             connect: seconds(timeouts.connect_s),
             idle: seconds(timeouts.idle_s),
-            mute: None,
+            no_response: None,
             final_: seconds(timeouts.final_s),
             ..Timeouts::default()
         },
@@ -191,8 +191,8 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
     };
     let limits = HttpLimits { timeout: patience(patient.config), ..HttpLimits::default() };
     let bearer = instance.bearer.as_ref();
-    let understood = match scrape(&*patient.target.connector, endpoint, bearer, instance.kind, limits).await {
-        Ok(scraped) => scraped.understood,
+    let normalised = match scrape(&*patient.target.connector, endpoint, bearer, instance.kind, limits).await {
+        Ok(scraped) => scraped.normalised,
         Err(error) => {
             tell(Check::fail(
                 named("metrics"),
@@ -209,13 +209,13 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
         named("metrics"),
         format!(
             "{} values and {} histograms",
-            understood.scrape.values.len(),
-            understood.scrape.histograms.len()
+            normalised.scrape.values.len(),
+            normalised.scrape.histograms.len()
         ),
     ));
-    tell(red_lines(named("red lines"), instance.kind, &understood));
+    tell(red_lines(named("red lines"), instance.kind, &normalised));
     let control = &patient.seams.control;
-    let mut pool = understood.pool.unwrap_or_default();
+    let mut pool = normalised.pool.unwrap_or_default();
     if pool.size_tokens.is_none() && control.can(&instance.name, Action::Log) {
         // A log that cannot be had leaves the pool unknown, which the check then says.
         if let Ok(Some(log)) = pool_from(&**control, &instance.name).await {
@@ -226,17 +226,17 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
     tell(kv_pool(named("kv pool"), patient, &pool));
 }
 
-fn red_lines(name: String, kind: EngineKind, understood: &Understood) -> Check {
+fn red_lines(name: String, kind: EngineKind, normalised: &Normalised) -> Check {
     let expected = [Metric::KvPool, Metric::Preemptions].into_iter().filter(|metric| carries(kind, *metric));
     let missing: Vec<&str> =
-        expected.filter(|m| !understood.scrape.values.contains_key(m)).map(Metric::name).collect();
+        expected.filter(|m| !normalised.scrape.values.contains_key(m)).map(Metric::name).collect();
     if missing.is_empty() {
         return Check::ok(
             name,
             "KV pool and preemptions can be watched, as far as such an engine tells them",
         );
     }
-    let words = understood.missing.iter().find(|m| missing.contains(&m.what.as_str()));
+    let words = normalised.missing.iter().find(|m| missing.contains(&m.what.as_str()));
     Check::fail(
         name,
         words.map_or_else(|| format!("{} not on the page", missing.join(" and ")), ToString::to_string),

@@ -8,8 +8,8 @@ use tapedeck_metrics::{EngineKind, Summary as SamplerSummary, carries};
 use tapedeck_record::{CallRecord, Metric, OutcomeClass, Sample, SampleBody, Trace};
 use tapedeck_rundir::StepWriter;
 use tapedeck_slo::{
-    Alert, Bounds, CacheSetting, CutShort, Expected, InstanceFacts, LiveWatch, QualityBaseline, StepEvidence,
-    TierEvidence, TierReport, judge,
+    Alert, CacheSetting, CutShort, Expected, InstanceFacts, LiveWatch, QualityBaseline, StepBounds,
+    StepEvidence, TierEvidence, TierReport, judge,
 };
 use tapedeck_stats::Moments;
 
@@ -106,7 +106,7 @@ impl<'a> StepAccumulator<'a> {
 
     pub(super) fn judge(
         &self,
-        bounds: Bounds,
+        bounds: StepBounds,
         load: &LoadSummary,
         cut: Option<&CutShort>,
         drained: Option<&Drain>,
@@ -153,7 +153,7 @@ impl<'a> StepAccumulator<'a> {
     }
 
     /// Mean CPU of our own process / cores of this machine during the window, 0..1; empty where it is not read.
-    fn client_cpu_share(&self, bounds: &Bounds) -> Option<f64> {
+    fn client_cpu_share(&self, bounds: &StepBounds) -> Option<f64> {
         let cpu: Vec<f64> = self
             .samples
             .iter()

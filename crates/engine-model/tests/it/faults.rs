@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use tapedeck_engine_model::truth::{Family, Limit, TruthRules, play_tier, short_tape, true_capacity};
+use tapedeck_engine_model::reference_capacity::{
+    Family, Limit, ReferenceRules, find_reference_capacity, play_tier, short_tape,
+};
 use tapedeck_engine_model::{
     Failure, Faults, Heard, Model, Outage, Output, OutputKind, Params, Refused, SlowBatch, StepCost,
 };
@@ -174,7 +176,8 @@ fn batches_that_fit_no_graph_make_the_capacity_dip() {
     let slow_batch = Some(SlowBatch { from: 3, to: 5, factor: 4.0 });
     let step = StepCost { base_ns: 20 * MS, per_stream_ns: MS, ..StepCost::default() };
     let params = Params { step, ..ill(Faults { slow_batch, ..Faults::default() }) };
-    let truth = true_capacity(&params, 3, &short_tape(), &TruthRules::default().tenth(), 1).unwrap();
+    let truth =
+        find_reference_capacity(&params, 3, &short_tape(), &ReferenceRules::default().tenth(), 1).unwrap();
     assert!(
         !truth.monotonic,
         "{:?}",
@@ -186,7 +189,7 @@ fn batches_that_fit_no_graph_make_the_capacity_dip() {
 fn the_truth_of_an_engine_that_dies_is_a_fault() {
     let crash = Some(Outage { at_ms: 20_000, for_ms: None });
     let params = ill(Faults { crash, ..Faults::default() });
-    let tier = play_tier(&params, 3, &short_tape(), &TruthRules::default().tenth(), 9, 1).unwrap();
+    let tier = play_tier(&params, 3, &short_tape(), &ReferenceRules::default().tenth(), 9, 1).unwrap();
     assert_eq!(tier.stopped_by, Some(Limit::Crash));
     assert_eq!(Limit::Crash.family(), Family::Fault);
 }

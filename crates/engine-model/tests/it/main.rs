@@ -2,4 +2,4 @@
 
 mod engine;
 mod faults;
-mod truth;
+mod reference_capacity;

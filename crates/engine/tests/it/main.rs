@@ -2,7 +2,7 @@
 
 mod common;
 mod door;
+mod fault_injection;
 mod garbage;
-mod mischief;
 mod session;
 mod tcp;

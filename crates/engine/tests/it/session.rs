@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::common::{WORDS, audio, call, exact, listen, open, pipe, play, settle, spawn, status};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tapedeck_engine::{Engine, KnownCall, Library, Options, Params, Refusal};
+use tapedeck_engine::{Engine, Fixtures, KnownCall, Options, Params, Refusal};
 use tapedeck_engine_model::{Degradation, SessionModel};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
@@ -68,7 +68,7 @@ async fn unknown_speech_is_answered_and_silence_is_not() {
 async fn speech_without_words_still_gets_a_first_text() {
     let call = KnownCall { segments: vec![(6_500, 7_000, "late".into())], ..call() };
     let engine =
-        Engine::spawn(exact(), Library::new(vec![call.clone()]).into(), Options::new("inst1", 1)).unwrap();
+        Engine::spawn(exact(), Fixtures::new(vec![call.clone()]).into(), Options::new("inst1", 1)).unwrap();
     let heard = play(open(&engine).await.unwrap(), &call.pcm, 100).await;
     let first = &heard.messages[0];
     assert!(first.at < Duration::from_millis(2_200) && first.json["text"] != "", "{first:?}");

@@ -9,6 +9,6 @@ mod play;
 mod process;
 mod schedule;
 
-pub use play::{Arrived, Caller, Disposition, Lines, Offer, arrive};
+pub use play::{Arrived, Caller, Disposition, Offer, Trunks, arrive};
 pub use process::{ArrivalProcess, ArrivalProcessError};
 pub use schedule::{Arrival, ArrivalSchedule, ArrivalScheduleError, Lengths, schedule};

@@ -24,7 +24,7 @@ use crate::{
 
 /// How many calls there may be at once, and what becomes of the next caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
+pub enum Trunks {
     /// The server's own: every call is placed, and one that is refused as busy is blocked.
     Server,
     /// So many of ours; a caller who finds all busy is lost (Erlang B).
@@ -76,7 +76,7 @@ pub struct Offer {
     /// The calls that they play.
     pub prepared: Arc<PreparedCalls>,
     /// The lines.
-    pub lines: Lines,
+    pub lines: Trunks,
 }
 
 /// A run of open arrivals as a whole.
@@ -198,7 +198,7 @@ pub async fn arrive(
 
 impl TrunkGroup {
     /// Somebody comes.
-    fn comes(&mut self, arrival: &Arrival, planned: Instant, lines: Lines, origin: Instant) {
+    fn comes(&mut self, arrival: &Arrival, planned: Instant, lines: Trunks, origin: Instant) {
         let Ok(n) = u32::try_from(self.callers.len()) else { return };
         self.callers.push(Caller {
             n,
@@ -210,8 +210,8 @@ impl TrunkGroup {
             disposition: Disposition::Cut,
         });
         match lines {
-            Lines::Lose(most) if self.busy >= most => self.decided(n, Disposition::Blocked),
-            Lines::Wait(most) if self.busy >= most => self.waiting.push_back((n, *arrival)),
+            Trunks::Lose(most) if self.busy >= most => self.decided(n, Disposition::Blocked),
+            Trunks::Wait(most) if self.busy >= most => self.waiting.push_back((n, *arrival)),
             _ => self.place(n, arrival, origin),
         }
     }
@@ -243,7 +243,7 @@ impl TrunkGroup {
     }
 
     /// A call has ended and its line is free.
-    fn over(&mut self, over: &Ended, lines: Lines, origin: Instant) {
+    fn over(&mut self, over: &Ended, lines: Trunks, origin: Instant) {
         let now_ns = since(origin, Instant::now());
         self.busy = self.busy.saturating_sub(1);
         self.summary.last_close_ns = now_ns;
@@ -257,7 +257,7 @@ impl TrunkGroup {
             }
         }
         self.decided(over.n, over.disposition);
-        if matches!(lines, Lines::Wait(_))
+        if matches!(lines, Trunks::Wait(_))
             && let Some((n, arrival)) = self.waiting.pop_front()
         {
             self.place(n, &arrival, origin);

@@ -6,7 +6,7 @@ use std::sync::{
 };
 use std::time::Duration;
 
-use tapedeck_load::arrivals::{Arrival, ArrivalSchedule, Arrived, Disposition, Lines, Offer, arrive};
+use tapedeck_load::arrivals::{Arrival, ArrivalSchedule, Arrived, Disposition, Offer, Trunks, arrive};
 use tapedeck_load::{CallResult, Control, Plan, Target};
 use tapedeck_record::Outcome;
 use tokio::{sync::mpsc, time::Instant};
@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::server::*;
 
 /// Callers at these milliseconds, each with a call of 1 s; those in `counted` count.
-fn offer(at_ms: &[u64], counted: std::ops::Range<usize>, lines: Lines) -> Offer {
+fn offer(at_ms: &[u64], counted: std::ops::Range<usize>, lines: Trunks) -> Offer {
     let arrival = |(i, &ms): (usize, &u64)| Arrival {
         at: Duration::from_millis(ms),
         call: 0,
@@ -49,7 +49,7 @@ fn times(arrived: &Arrived) -> Vec<(u64, Option<u64>, Option<u64>, Disposition)>
 
 #[tokio::test(start_paused = true)]
 async fn whoever_finds_all_lines_busy_is_lost() {
-    let offer = offer(&[0, 500, 800, 1_001, 1_200], 0..5, Lines::Lose(2));
+    let offer = offer(&[0, 500, 800, 1_001, 1_200], 0..5, Trunks::Lose(2));
     let (all, arrived) = come(&offer, in_memory(recogniser()), Control::new()).await;
     assert_eq!(
         times(&arrived),
@@ -68,7 +68,7 @@ async fn whoever_finds_all_lines_busy_is_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_is_served_in_order_of_arrival() {
-    let offer = offer(&[0, 100, 200, 4_000], 0..4, Lines::Wait(1));
+    let offer = offer(&[0, 100, 200, 4_000], 0..4, Trunks::Wait(1));
     let (_, arrived) = come(&offer, in_memory(recogniser()), Control::new()).await;
     assert_eq!(
         times(&arrived),
@@ -83,7 +83,7 @@ async fn whoever_waits_is_served_in_order_of_arrival() {
 
 #[tokio::test(start_paused = true)]
 async fn once_all_that_count_are_decided_nobody_else_is_placed() {
-    let offer = offer(&[0, 300, 700, 1_100, 9_000], 1..2, Lines::Server);
+    let offer = offer(&[0, 300, 700, 1_100, 9_000], 1..2, Trunks::Server);
     let (all, arrived) = come(&offer, in_memory(recogniser()), Control::new()).await;
     // The fourth comes before the second has ended, the fifth after.
     assert_eq!(arrived.callers.len(), 4);
@@ -110,7 +110,7 @@ async fn a_server_that_is_full_refuses_and_that_is_a_fate_of_its_own() {
         }
     });
     let (all, arrived) =
-        come(&offer(&[0, 400, 2_000], 0..3, Lines::Server), in_memory(handler), Control::new()).await;
+        come(&offer(&[0, 400, 2_000], 0..3, Trunks::Server), in_memory(handler), Control::new()).await;
     let fates: Vec<Disposition> = arrived.callers.iter().map(|c| c.disposition).collect();
     let outcomes: Vec<_> = all.iter().map(|p| p.trace.outcome.clone()).collect();
     assert_eq!(fates, [Disposition::Carried, Disposition::Refused, Disposition::Carried], "{outcomes:?}");
@@ -118,7 +118,7 @@ async fn a_server_that_is_full_refuses_and_that_is_a_fate_of_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cut_ends_calls_and_waiting_alike() {
-    let offer = offer(&[0, 100, 5_000], 0..3, Lines::Wait(1));
+    let offer = offer(&[0, 100, 5_000], 0..3, Trunks::Wait(1));
     let control = Control::new();
     let hand = control.clone();
     tokio::spawn(async move {

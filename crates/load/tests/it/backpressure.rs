@@ -12,7 +12,7 @@ async fn a_server_that_never_reads_is_blocked_time_and_not_ours() {
         sleep(1_000 * SECOND).await;
         drop(ws);
     });
-    let plan = Plan { timeouts: Timeouts { mute: None, ..Timeouts::default() }, ..once() };
+    let plan = Plan { timeouts: Timeouts { no_response: None, ..Timeouts::default() }, ..once() };
     let played = one_call(plan, 10_000, handler).await;
     let t = &played.trace;
     assert_eq!(t.outcome.outcome, Outcome::FinalTimeout);
@@ -57,7 +57,7 @@ async fn a_server_that_never_answers_delays_no_chunk() {
         hear_all(&mut ws).await;
         linger(&mut ws).await;
     });
-    let plan = Plan { timeouts: Timeouts { mute: None, ..Timeouts::default() }, ..once() };
+    let plan = Plan { timeouts: Timeouts { no_response: None, ..Timeouts::default() }, ..once() };
     let played = one_call(plan, 20_000, handler).await;
     let t = &played.trace;
     assert_eq!(t.outcome.outcome, Outcome::FinalTimeout);

@@ -159,10 +159,10 @@ async fn the_servers_own_words() {
 
 #[tokio::test(start_paused = true)]
 async fn a_mute_server_is_told_from_a_silent_call_and_from_a_dead_one() {
-    let timeouts = Timeouts { mute: Some(5 * SECOND), idle: 12 * SECOND, ..Timeouts::default() };
+    let timeouts = Timeouts { no_response: Some(5 * SECOND), idle: 12 * SECOND, ..Timeouts::default() };
     let plan = || Plan { ping_every: Some(SECOND), timeouts: timeouts.clone(), ..once() };
     // Answers pings and sends empty partials, but no text: speech is owed from 200 ms + 1 s on.
-    let mute = || {
+    let no_response = || {
         ws(|_, mut ws| async move {
             while let Some(Ok(message)) = ws.next().await {
                 if matches!(message, Message::Binary(_)) {
@@ -171,7 +171,7 @@ async fn a_mute_server_is_told_from_a_silent_call_and_from_a_dead_one() {
             }
         })
     };
-    let t = one_call(plan(), 60_000, mute()).await.trace;
+    let t = one_call(plan(), 60_000, no_response()).await.trace;
     assert_eq!((t.outcome.outcome, t.done_ns), (Outcome::Mute, 6_200_000_000));
 
     // Words until 20 s, none after: owed again after another second of speech.

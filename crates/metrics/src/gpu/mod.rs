@@ -115,7 +115,7 @@ impl GpuSource for NoGpu {
     }
 }
 
-/// Each GPU once, however many instances share it and however many ways tell of it; the first telling is kept.
+/// Each GPU once, however many instances share it and however many sources tell of it; the first telling is kept.
 #[must_use]
 pub fn distinct(devices: Vec<GpuDevice>) -> Vec<GpuDevice> {
     let mut seen = std::collections::BTreeSet::new();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tapedeck_metrics::gpu::from_smi_csv;
 use tapedeck_metrics::{
-    Buckets, EngineKind, Page, Understood, parse, pool_from_log, understand, why_not_metrics,
+    Buckets, EngineKind, Normalised, Page, normalise, parse, pool_from_log, why_not_metrics,
 };
 use tapedeck_record::Metric;
 use tapedeck_stats::counter_delta;
@@ -17,21 +17,21 @@ fn fixture(name: &str) -> String {
 }
 
 /// A page of which every line must be understood.
-fn vllm(name: &str) -> Understood {
+fn vllm(name: &str) -> Normalised {
     let text = fixture(name);
     let page = parse(&text);
     assert_eq!(page.not_understood, 0, "{name}: {:?}", page.examples);
     let samples = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
     assert_eq!(page.series.len(), samples, "{name}");
     assert_eq!(why_not_metrics(&page), None);
-    understand(&page, EngineKind::Vllm)
+    normalise(&page, EngineKind::Vllm)
 }
 
 /// Every value of a page, in the order of `Metric::ALL` without the rate of the V0 engine and the process's own memory.
-fn values(understood: &Understood) -> Vec<Option<f64>> {
+fn values(normalised: &Normalised) -> Vec<Option<f64>> {
     let others = [Metric::PrefixHitRate, Metric::ResidentBytes];
     let known = Metric::ALL.into_iter().filter(|metric| !others.contains(metric));
-    known.map(|metric| understood.scrape.values.get(&metric).copied()).collect()
+    known.map(|metric| normalised.scrape.values.get(&metric).copied()).collect()
 }
 
 /// kv_pool, preemptions, running, waiting, waiting_capacity, open_sessions, prefix queries and hits, mm queries and
@@ -132,10 +132,10 @@ fn histograms_have_counts_and_only_sound_sums() {
 #[test]
 fn two_pages_make_a_window() {
     let (idle, loaded) = (vllm("vllm-metrics-idle.txt"), vllm("vllm-metrics-realtime-load.txt"));
-    let tokens = |page: &Understood| page.scrape.values[&Metric::GenerationTokens];
+    let tokens = |page: &Normalised| page.scrape.values[&Metric::GenerationTokens];
     let grown = counter_delta([tokens(&idle), tokens(&loaded)]).unwrap();
     assert_eq!((grown.delta, grown.resets), (1685.0, 0));
-    let ttft = |page: &Understood| page.scrape.histograms["ttft"].clone();
+    let ttft = |page: &Normalised| page.scrape.histograms["ttft"].clone();
     let (before, after) = (ttft(&idle), ttft(&loaded));
     assert!((after.counts.last().unwrap() - before.counts.last().unwrap() - 29.0).abs() < 1e-9);
     assert!((after.sum.unwrap() - before.sum.unwrap() - 1.384_098_768_234_253).abs() < 1e-12);
@@ -166,15 +166,15 @@ fn m02_values_that_are_no_numbers() {
     let text = fixture("m02-nan-inf.prom")
         .replace("a_ratio", "vllm:kv_cache_usage_perc")
         .replace("b_ratio", "vllm:num_requests_running");
-    let understood = understand(&parse(&text), EngineKind::Vllm);
-    assert!(understood.scrape.values.is_empty());
+    let normalised = normalise(&parse(&text), EngineKind::Vllm);
+    assert!(normalised.scrape.values.is_empty());
 }
 
 #[test]
 fn m06_one_counter_under_two_spellings() {
     for name in ["m06-counter-old-name.prom", "m06-counter-new-name.prom"] {
-        let understood = understand(&parse(&fixture(name)), EngineKind::Vllm);
-        assert_eq!(understood.scrape.values, [(Metric::PromptTokens, 7.0)].into(), "{name}");
+        let normalised = normalise(&parse(&fixture(name)), EngineKind::Vllm);
+        assert_eq!(normalised.scrape.values, [(Metric::PromptTokens, 7.0)].into(), "{name}");
     }
 }
 
@@ -247,13 +247,13 @@ fn every_era_of_vllm_is_read() {
         ("0.32", &v0_32, &none),
     ] {
         let page: String = names.split_whitespace().map(|name| format!("vllm:{name} 0.5\n")).collect();
-        let understood = understand(&parse(&page), EngineKind::Vllm);
+        let normalised = normalise(&parse(&page), EngineKind::Vllm);
         let histograms = ["ttft", "e2e", "queue", "inference", "prefill", "decode"];
-        let found: Vec<_> = understood.missing.iter().map(|missing| missing.what.as_str()).collect();
+        let found: Vec<_> = normalised.missing.iter().map(|missing| missing.what.as_str()).collect();
         let found: Vec<_> = found.into_iter().filter(|what| !histograms.contains(what)).collect();
         assert_eq!(found, missing, "{era}");
         // An old and a new name side by side are one metric, not two.
-        assert!(understood.scrape.values.values().all(|value| (value - 0.5).abs() < 1e-12), "{era}");
+        assert!(normalised.scrape.values.values().all(|value| (value - 0.5).abs() < 1e-12), "{era}");
     }
 }
 

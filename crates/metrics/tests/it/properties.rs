@@ -1,7 +1,7 @@
 //! The parser against anything: it never panics, loses no line silently, and reads back what it would print.
 
 use proptest::prelude::*;
-use tapedeck_metrics::{Buckets, EngineKind, Series, parse, understand};
+use tapedeck_metrics::{Buckets, EngineKind, Series, normalise, parse};
 use tapedeck_record::Histogram;
 
 fn escaped(text: &str) -> String {
@@ -73,8 +73,8 @@ proptest! {
     ) {
         let page = parse(&text);
         for kind in [EngineKind::Vllm, EngineKind::Sglang, EngineKind::None] {
-            let understood = understand(&page, kind);
-            prop_assert!(understood.scrape.values.values().all(|value| value.is_finite()));
+            let normalised = normalise(&page, kind);
+            prop_assert!(normalised.scrape.values.values().all(|value| value.is_finite()));
         }
     }
 

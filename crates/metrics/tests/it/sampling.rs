@@ -220,14 +220,14 @@ impl GpuSource for OneGpu {
 
 #[tokio::test(start_paused = true)]
 async fn a_gpu_counts_once_and_an_absent_one_is_said_once() {
-    let both = GpuWatch { ways: vec![Arc::new(OneGpu), Arc::new(OneGpu)] };
+    let both = GpuWatch { sources: vec![Arc::new(OneGpu), Arc::new(OneGpu)] };
     let (samples, summary) =
         sample(Sampler::new(Instant::now()).with(both), Duration::from_millis(1500)).await;
     let sources: Vec<_> = samples.iter().map(|sample| sample.source.as_str()).collect();
     assert_eq!(sources, ["GPU-1", "GPU-1"]);
     assert_eq!(summary.gpus["GPU-1"].reading.power_w, Some(60.0));
 
-    let none = GpuWatch { ways: vec![Arc::new(NoGpu("no driver".into()))] };
+    let none = GpuWatch { sources: vec![Arc::new(NoGpu("no driver".into()))] };
     let (samples, _) = sample(Sampler::new(Instant::now()).with(none), Duration::from_secs(5)).await;
     let [only] = samples.as_slice() else { panic!("{samples:?}") };
     assert_eq!(only.body, SampleBody::Gap { why: "GPU not available: no driver".into() });
@@ -249,7 +249,7 @@ async fn a_lost_gpu_is_a_gap_and_exporters_are_asked_over_the_wire() {
         vec![page("DCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-1\"} 61.5\n"), page("up 1\n"), Answer::Refuse],
     )]);
     let dcgm = Dcgm { connector: fake, endpoint: endpoint("/gpus"), bearer: None, limits: limits() };
-    let watch = GpuWatch { ways: vec![Arc::new(dcgm), Arc::new(LostGpu)] };
+    let watch = GpuWatch { sources: vec![Arc::new(dcgm), Arc::new(LostGpu)] };
     let (samples, _) = sample(Sampler::new(Instant::now()).with(watch), Duration::from_millis(2500)).await;
     let power = GpuReading { power_w: Some(61.5), ..GpuReading::default() };
     assert_eq!((samples[0].source.as_str(), &samples[0].body), ("GPU-1", &SampleBody::Gpu(power)));
@@ -336,5 +336,5 @@ async fn every_way_to_fail_has_its_name() {
     assert!(matches!(other, ScrapeError::WrongKind { series: 1, .. }), "{other}");
     // An engine of kind none promises nothing, so nothing is wrong with its page.
     let fine = scrape(&*fake, &endpoint("/other"), None, EngineKind::None, limits()).await.unwrap();
-    assert!(fine.understood.scrape.values.is_empty());
+    assert!(fine.normalised.scrape.values.is_empty());
 }

@@ -34,7 +34,7 @@ const ROWS: [Row; 17] = [
         case: "TC-03",
         seen: "errors",
         seeds: 3,
-        complains: played::mute,
+        complains: played::no_response,
     },
     Row {
         fault: "engine hangs for 15 s",

@@ -55,7 +55,7 @@ fn no_pass(seed: u64, engine: Params) -> bool {
     tier(seed, engine).map_or(true, |t| t.verdict != Verdict::Pass)
 }
 
-pub(crate) fn mute(seed: u64, faulty: bool) -> bool {
+pub(crate) fn no_response(seed: u64, faulty: bool) -> bool {
     no_pass(seed, demo(faulty, Faults { mute_share: 0.02, ..Faults::default() }))
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn age(seed: u64, faulty: bool) -> bool {
 pub(crate) fn tails(seed: u64, faulty: bool) -> bool {
     let mut config = tenth(seed, &[18]);
     if faulty {
-        config.rehearsal.insert("mischief".into(), "tail-lost/100".into());
+        config.rehearsal.insert("fault_injection".into(), "tail-lost/100".into());
     }
     of(config).map_or(true, |t| t.outcomes.get(&Outcome::TailLost).is_some_and(|n| *n > 0))
 }

@@ -1,7 +1,7 @@
 //! The fit: costs at which the model shows what the ladder showed, and how well it does.
 
 use serde::Serialize;
-use tapedeck_engine_model::truth::{Evidence, TruthError};
+use tapedeck_engine_model::reference_capacity::{Evidence, ReferenceError};
 
 use super::in_parallel;
 use super::ladder::{Figure, Ladder, TierSeen};
@@ -209,7 +209,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
 
 /// Each tier, predicted from the others: from the best fit to all, one step of the search without that tier. At the optimum
 /// of all tiers their pulls cancel, so without one of them the rest pull with what it held against them.
-fn leave_out(problem: &Problem<'_>, minimum: &Minimum) -> Result<Vec<LeftOut>, TruthError> {
+fn leave_out(problem: &Problem<'_>, minimum: &Minimum) -> Result<Vec<LeftOut>, ReferenceError> {
     let mut first = 0;
     let rows: Vec<(usize, usize)> = problem
         .tiers
@@ -281,7 +281,7 @@ fn by_age(
     problem: &Problem<'_>,
     plain: &Minimum,
     plain_error: f64,
-) -> Result<Option<Alternative>, TruthError> {
+) -> Result<Option<Alternative>, ReferenceError> {
     let mut begin = plain.theta.clone();
     begin.push(BELIEFS.get(COSTS).map_or(0.0, |(middle, _)| middle.ln()));
     let found = search(problem, begin, 5)?;

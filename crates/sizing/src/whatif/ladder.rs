@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tapedeck_engine_model::Params;
-use tapedeck_engine_model::truth::{Evidence, TapeCall, TruthRules};
+use tapedeck_engine_model::reference_capacity::{Evidence, ReferenceRules, TapeCall};
 
 use crate::error::SizingError;
 
@@ -119,7 +119,7 @@ pub struct Ladder {
     /// What was played.
     pub tape: Vec<TapeCall>,
     /// How it was played and judged. `step` 0 = the number of instances.
-    pub rules: TruthRules,
+    pub rules: ReferenceRules,
     /// Instances that carried it.
     pub instances: u32,
     /// What is known beforehand.

@@ -1,7 +1,9 @@
 //! Predictions: the fitted model under other circumstances, with an interval over fits.
 
 use serde::Serialize;
-use tapedeck_engine_model::truth::{Limit, TapeCall, TruthError, TruthRules, play_tier, stopped_by};
+use tapedeck_engine_model::reference_capacity::{
+    Limit, ReferenceError, ReferenceRules, TapeCall, play_tier, stopped_by,
+};
 use tapedeck_engine_model::{Params, SessionModel};
 use tapedeck_stats::rng::Draws;
 
@@ -166,14 +168,14 @@ struct Deployment<'a> {
     params: Params,
     instances: u32,
     tape: &'a [TapeCall],
-    rules: TruthRules,
+    rules: ReferenceRules,
     seed: u64,
     /// Whether it matters which limit stops a tier; where it does not, a lost tier need not be played to its end.
     named: bool,
 }
 
 impl Deployment<'_> {
-    fn stopped(&self, tier: u32) -> Result<Option<Limit>, TruthError> {
+    fn stopped(&self, tier: u32) -> Result<Option<Limit>, ReferenceError> {
         let streams = tier.saturating_mul(self.step());
         let Self { params, instances, tape, rules, seed, named } = self;
         if *named {
@@ -187,7 +189,7 @@ impl Deployment<'_> {
     }
 
     /// Looks around a guess, then halves; it supposes that a heavier tier is not better.
-    fn search(&self, guess: u32, most: u32) -> Result<Found, TruthError> {
+    fn search(&self, guess: u32, most: u32) -> Result<Found, ReferenceError> {
         let step = self.step().max(1);
         let last = (most / step).max(1);
         let mut low = 0;

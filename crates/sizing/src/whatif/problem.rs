@@ -1,6 +1,6 @@
 //! The question that a fit answers: which costs make the model show what the ladder showed?
 
-use tapedeck_engine_model::truth::{Evidence, TruthError, TruthRules, play_tier};
+use tapedeck_engine_model::reference_capacity::{Evidence, ReferenceError, ReferenceRules, play_tier};
 use tapedeck_engine_model::{Params, StepCost};
 
 use super::ladder::{Figure, Ladder, TierSeen};
@@ -49,7 +49,7 @@ pub(super) struct Problem<'a> {
     pub(super) ladder: &'a Ladder,
     pub(super) tiers: Vec<&'a TierSeen>,
     pub(super) known: Params,
-    pub(super) rules: TruthRules,
+    pub(super) rules: ReferenceRules,
     pub(super) seed: u64,
 }
 
@@ -64,12 +64,12 @@ impl Problem<'_> {
         places.dedup();
         let tiers = places.iter().filter_map(|&at| self.tiers.get(at).copied()).collect();
         let rules =
-            TruthRules { loops_few: self.rules.loops.min(self.rules.loops_few), ..self.rules.clone() };
+            ReferenceRules { loops_few: self.rules.loops.min(self.rules.loops_few), ..self.rules.clone() };
         Self { tiers, rules, ..self.clone() }
     }
 
     /// Plays the tiers; a tier that the model cannot play has no figures.
-    pub(super) fn play(&self, theta: &[f64], tiers: &[&TierSeen]) -> Result<Vec<Evidence>, TruthError> {
+    pub(super) fn play(&self, theta: &[f64], tiers: &[&TierSeen]) -> Result<Vec<Evidence>, ReferenceError> {
         let params = with_costs(&self.known, theta);
         let (instances, tape) = (self.ladder.instances, &self.ladder.tape);
         tiers
@@ -79,7 +79,7 @@ impl Problem<'_> {
     }
 
     /// Weighted residuals of the tiers and of the beliefs: model over measurement, in logarithms.
-    pub(super) fn residuals(&self, theta: &[f64], tiers: &[&TierSeen]) -> Result<Vec<f64>, TruthError> {
+    pub(super) fn residuals(&self, theta: &[f64], tiers: &[&TierSeen]) -> Result<Vec<f64>, ReferenceError> {
         let played = self.play(theta, tiers)?;
         let mut all: Vec<f64> =
             tiers.iter().zip(&played).flat_map(|(tier, model)| weighted(tier, model)).collect();

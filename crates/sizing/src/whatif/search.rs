@@ -1,6 +1,6 @@
 //! The search for the costs, and how well the ladder determines them.
 
-use tapedeck_engine_model::truth::TruthError;
+use tapedeck_engine_model::reference_capacity::ReferenceError;
 use tapedeck_stats::rng::Draws;
 
 use super::in_parallel;
@@ -70,7 +70,7 @@ impl Minimum {
 const STEP: f64 = 0.12;
 
 /// Slopes of the residuals by differences, a column for each parameter.
-fn slopes(problem: &Problem<'_>, theta: &[f64], residuals: &[f64]) -> Result<Vec<Vec<f64>>, TruthError> {
+fn slopes(problem: &Problem<'_>, theta: &[f64], residuals: &[f64]) -> Result<Vec<Vec<f64>>, ReferenceError> {
     let columns: Vec<usize> = (0..theta.len()).collect();
     in_parallel(&columns, |&column| {
         let mut moved = theta.to_vec();
@@ -85,7 +85,11 @@ fn slopes(problem: &Problem<'_>, theta: &[f64], residuals: &[f64]) -> Result<Vec
 }
 
 /// Levenberg and Marquardt's search from a start. The slopes are those of where its last round began.
-pub(super) fn search(problem: &Problem<'_>, start: Vec<f64>, rounds: usize) -> Result<Minimum, TruthError> {
+pub(super) fn search(
+    problem: &Problem<'_>,
+    start: Vec<f64>,
+    rounds: usize,
+) -> Result<Minimum, ReferenceError> {
     let mut theta = start;
     let mut residuals = problem.residuals(&theta, &problem.tiers)?;
     let mut damping = 0.03;
@@ -139,7 +143,7 @@ const CLOUDS: [usize; 2] = [14, 22];
 /// first a small round one, then one as wide in every direction as the data leave it. What a residual varies by besides is
 /// chance, of the model's play and as much again of the ladder's, and its weight falls by that. The optimum stays where
 /// the search found it.
-pub(super) fn settle(problem: &Problem<'_>, found: Minimum) -> Result<Minimum, TruthError> {
+pub(super) fn settle(problem: &Problem<'_>, found: Minimum) -> Result<Minimum, ReferenceError> {
     let mut draws = Draws::new(problem.seed, 33);
     let few = problem.thinned();
     let raw = few.residuals(&found.theta, &few.tiers)?;
@@ -157,7 +161,7 @@ fn cloud(
     spread: Option<&Factored>,
     points: usize,
     draws: &mut Draws,
-) -> Result<Option<Minimum>, TruthError> {
+) -> Result<Option<Minimum>, ReferenceError> {
     let mut plays: Vec<(u64, Vec<f64>)> = Vec::with_capacity(points);
     for number in (1..).take(points) {
         let z: Vec<f64> = centre.iter().map(|_| draws.normal().clamp(-2.0, 2.0)).collect();
@@ -254,7 +258,11 @@ fn minus_beliefs(a: &[f64], n: usize) -> Vec<f64> {
 }
 
 /// The best of some random starts, judged on three tiers.
-pub(super) fn start(problem: &Problem<'_>, starts: usize, parameters: usize) -> Result<Vec<f64>, TruthError> {
+pub(super) fn start(
+    problem: &Problem<'_>,
+    starts: usize,
+    parameters: usize,
+) -> Result<Vec<f64>, ReferenceError> {
     let mut draws = Draws::new(problem.seed, 31);
     let middle: Vec<f64> = BELIEFS.iter().take(parameters).map(|(middle, _)| middle.ln()).collect();
     let mut candidates = vec![middle.clone()];

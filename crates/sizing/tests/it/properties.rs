@@ -78,7 +78,7 @@ proptest! {
     ) {
         let short = Measured::said(n_star, Durations::of_mean("calls", mean).unwrap());
         let basis = Basis {
-            short, long: None, hard_ceiling: None, safety, instances: 1, topology: None, dealt_in_turn: false,
+            short, long: None, hard_ceiling: None, safety, instances: 1, topology: None, round_robin: false,
             promise: Promise::Blocking(blocking), own: None, demand_per_h: Some(demand), simulated: false,
         };
         let statement = state(&basis).unwrap();

@@ -20,7 +20,7 @@ fn basis(n_star: u32) -> Basis {
         safety: 0.7,
         instances: 3,
         topology: None,
-        dealt_in_turn: false,
+        round_robin: false,
         promise: Promise::Blocking(0.01),
         own: None,
         demand_per_h: None,
@@ -73,7 +73,7 @@ fn every_doubt_is_said() {
     let mut uncertain = basis(42);
     uncertain.short.firmness = Firmness::AtLeast;
     uncertain.simulated = true;
-    uncertain.dealt_in_turn = true;
+    uncertain.round_robin = true;
     let doubts = english(&state(&uncertain).unwrap().doubts);
     for word in [
         "lower bound",

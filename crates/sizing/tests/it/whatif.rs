@@ -1,7 +1,9 @@
 //! Ladders whose truth is known: how well they are fitted, and what is predicted from them.
 #![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
-use tapedeck_engine_model::truth::{TapeCall, TruthRules, long_tape, play_tier, short_tape, true_capacity};
+use tapedeck_engine_model::reference_capacity::{
+    ReferenceRules, TapeCall, find_reference_capacity, long_tape, play_tier, short_tape,
+};
 use tapedeck_engine_model::{Faults, Params, SessionModel, SlowBatch, StepCost};
 use tapedeck_sizing::whatif::{
     Fit, Grade, Known, Ladder, PREDICTED, Prediction, Scenario, TierSeen, fit, predict,
@@ -11,7 +13,7 @@ use tapedeck_sizing::{Card, Topology, whatif};
 const TIERS: [u32; 9] = [3, 6, 12, 18, 24, 30, 36, 48, 60];
 
 /// The ladder that an engine shows. What is fitted is taken out of what is known.
-fn ladder(truth: &Params, tape: Vec<TapeCall>, rules: &TruthRules, tiers: &[u32]) -> Ladder {
+fn ladder(truth: &Params, tape: Vec<TapeCall>, rules: &ReferenceRules, tiers: &[u32]) -> Ladder {
     let seen = tiers.iter().map(|&n| TierSeen::played(&play_tier(truth, 3, &tape, rules, n, 11).unwrap()));
     let n_star = tiers
         .iter()
@@ -35,7 +37,7 @@ fn ladder(truth: &Params, tape: Vec<TapeCall>, rules: &TruthRules, tiers: &[u32]
 }
 
 fn short(truth: &Params) -> Ladder {
-    ladder(truth, short_tape(), &TruthRules::default().tenth(), &TIERS)
+    ladder(truth, short_tape(), &ReferenceRules::default().tenth(), &TIERS)
 }
 
 fn with_step(base_us: u64, stream_us: u64, token_us: u64) -> Params {
@@ -61,9 +63,9 @@ fn scenario(instances: u32, pool_tokens: f64) -> Scenario {
 }
 
 /// Holds a prediction against the truth of the same circumstances.
-fn holds(prediction: &Prediction, truth: &Params, tape: &[TapeCall], rules: &TruthRules) {
-    let rules = TruthRules { max_streams: 150, ..rules.clone() };
-    let truth = true_capacity(truth, prediction.instances, tape, &rules, 5).unwrap();
+fn holds(prediction: &Prediction, truth: &Params, tape: &[TapeCall], rules: &ReferenceRules) {
+    let rules = ReferenceRules { max_streams: 150, ..rules.clone() };
+    let truth = find_reference_capacity(truth, prediction.instances, tape, &rules, 5).unwrap();
     let step = prediction.instances;
     assert!(
         prediction.low <= truth.capacity + step && truth.capacity <= prediction.high + step,
@@ -119,7 +121,7 @@ fn a_smaller_pool_is_predicted_to_stop_it() {
     let prediction = predict(&ladder, &fitted, &smaller).unwrap();
     assert_eq!(
         prediction.limited_by.map(|limit| limit.family()),
-        Some(tapedeck_engine_model::truth::Family::Kv)
+        Some(tapedeck_engine_model::reference_capacity::Family::Kv)
     );
     holds(&prediction, &Params { kv_blocks: 180, ..truth }, &ladder.tape, &ladder.rules);
 }
@@ -139,7 +141,7 @@ fn an_unknown_pool_is_fitted_to_the_use_of_it() {
 fn aged(lag_ms: u32) -> (Ladder, Fit) {
     let faults = Faults { age_lag_ms_per_minute: lag_ms, ..Faults::default() };
     let truth = Params { faults, ..Params::demo() };
-    let rules = TruthRules { warm_up_ms: 30_000, loops_few: 1, ..TruthRules::default() };
+    let rules = ReferenceRules { warm_up_ms: 30_000, loops_few: 1, ..ReferenceRules::default() };
     let ladder = ladder(&truth, long_tape(), &rules, &[3, 12, 21, 30, 36]);
     let fitted = fit(&ladder, 1).unwrap();
     (ladder, fitted)
@@ -170,7 +172,7 @@ fn batches_that_stumble_are_a_misfit_too() {
 fn a_session_model_that_is_wrong_shows() {
     let truth =
         Params { session: SessionModel::Rolling, template_tokens: 30, ..with_step(12_000, 1_500, 60) };
-    let rules = TruthRules { warm_up_ms: 30_000, loops_few: 1, ..TruthRules::default() };
+    let rules = ReferenceRules { warm_up_ms: 30_000, loops_few: 1, ..ReferenceRules::default() };
     let mut ladder = ladder(&truth, long_tape(), &rules, &[3, 12, 21, 30, 36]);
     ladder.known.params.session = SessionModel::Resident;
     let fitted = fit(&ladder, 1).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Case, ExitCode, Outcome, OutcomeClass, PaceKind, StepId};
-use tapedeck_stats::{Bounds, Moments, percentile_sorted, quantile_interval, sort};
+use tapedeck_stats::{ConfidenceInterval, Moments, percentile_sorted, quantile_interval, sort};
 
 use super::{Assertion, Part, Statistic};
 use crate::figure::Figure;
@@ -153,7 +153,7 @@ pub fn meant_to_fail(step: &StepId, streams: u32, n_star: Option<u32>) -> bool {
 #[derive(Default)]
 struct Value {
     value: Option<f64>,
-    bounds: Bounds,
+    bounds: ConfidenceInterval,
     n: u64,
 }
 
@@ -238,10 +238,14 @@ impl Assertion {
             Some(Statistic::Quantile(q)) => {
                 (percentile_sorted(&values, q), quantile_interval(&values, q, CONFIDENCE))
             }
-            Some(Statistic::Min) => (values.first().copied(), Bounds::default()),
-            Some(Statistic::Max) => (values.last().copied(), Bounds::default()),
-            Some(Statistic::Mean) | None if failed > 0 => (Some(self.comparison.worst()), Bounds::default()),
-            Some(Statistic::Mean) | None => (Moments::of(&values).map(|m| m.mean), Bounds::default()),
+            Some(Statistic::Min) => (values.first().copied(), ConfidenceInterval::default()),
+            Some(Statistic::Max) => (values.last().copied(), ConfidenceInterval::default()),
+            Some(Statistic::Mean) | None if failed > 0 => {
+                (Some(self.comparison.worst()), ConfidenceInterval::default())
+            }
+            Some(Statistic::Mean) | None => {
+                (Moments::of(&values).map(|m| m.mean), ConfidenceInterval::default())
+            }
         };
         Value { value, bounds, n }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tapedeck_record::{
     CallRecord, FinalKind, Metric, Outcome, OutcomeDetail, Sample, SampleBody, Scrape, WordCounts,
 };
-use tapedeck_slo::{Bounds, CacheSetting, Expected, InstanceFacts, TierEvidence};
+use tapedeck_slo::{CacheSetting, Expected, InstanceFacts, StepBounds, TierEvidence};
 use tapedeck_stats::rng::Draws;
 
 /// The usual tape: 9 calls, 480 s, the long one in the middle.
@@ -69,7 +69,7 @@ pub(crate) fn end_with(call: &mut CallRecord, outcome: Outcome) {
 pub(crate) struct Tier {
     pub(crate) streams: u32,
     pub(crate) calls: Vec<CallRecord>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: StepBounds,
     pub(crate) samples: Vec<Sample>,
     pub(crate) instances: Vec<InstanceFacts>,
 }
@@ -110,7 +110,7 @@ impl Tier {
             }
         }
         let counted = || calls.iter().filter(|c| c.counted);
-        let bounds = Bounds {
+        let bounds = StepBounds {
             ramp_from_s: 0.0,
             window_from_s: counted().map(|c| c.start_s).fold(f64::INFINITY, f64::min),
             window_to_s: counted().map(|c| c.done_s).fold(0.0, f64::max),

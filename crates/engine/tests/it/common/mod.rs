@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
-use tapedeck_engine::{Engine, EngineHandle, KnownCall, Library, Options, Params};
+use tapedeck_engine::{Engine, EngineHandle, Fixtures, KnownCall, Options, Params};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -50,12 +50,12 @@ pub fn call() -> KnownCall {
     KnownCall { pcm: audio(7_000, 1), segments: vec![(0, 7_000, WORDS.into())], speech: vec![(0, 7_000)] }
 }
 
-pub fn library() -> Arc<Library> {
-    Arc::new(Library::new(vec![KnownCall { pcm: audio(7_000, 9), ..call() }, call()]))
+pub fn fixtures() -> Arc<Fixtures> {
+    Arc::new(Fixtures::new(vec![KnownCall { pcm: audio(7_000, 9), ..call() }, call()]))
 }
 
 pub fn spawn(params: Params, options: Options) -> EngineHandle {
-    Engine::spawn(params, library(), options).unwrap()
+    Engine::spawn(params, fixtures(), options).unwrap()
 }
 
 pub fn pipe(engine: &EngineHandle) -> DuplexStream {

@@ -1,6 +1,6 @@
 //! Deployments to hold a load test against.
 
-use super::{Balance, TapeCall, Truth, TruthError, TruthRules, true_capacity};
+use super::{Balance, ReferenceCapacity, ReferenceError, ReferenceRules, TapeCall, find_reference_capacity};
 use crate::params::{Params, SessionModel, StepCost};
 
 /// A deployment with a name.
@@ -20,22 +20,35 @@ impl Deployment {
     /// Its truth, with its own balancer whatever the rules say.
     ///
     /// # Errors
-    /// As [`true_capacity`].
-    pub fn truth(&self, tape: &[TapeCall], rules: &TruthRules, seed: u64) -> Result<Truth, TruthError> {
-        let rules = TruthRules { balance: self.balance, ..rules.clone() };
-        true_capacity(&self.params, self.instances, tape, &rules, seed)
+    /// As [`find_reference_capacity`].
+    pub fn reference_capacity(
+        &self,
+        tape: &[TapeCall],
+        rules: &ReferenceRules,
+        seed: u64,
+    ) -> Result<ReferenceCapacity, ReferenceError> {
+        let rules = ReferenceRules { balance: self.balance, ..rules.clone() };
+        find_reference_capacity(&self.params, self.instances, tape, &rules, seed)
     }
 
     /// The median of its truths over an odd number of seeds. One playing of a short tape is itself a sample, whose
     /// truth moves by a step from seed to seed; what belongs to the deployment alone is where they gather.
     ///
     /// # Errors
-    /// As [`true_capacity`], and [`TruthError::Empty`] without a seed.
-    pub fn typical(&self, tape: &[TapeCall], rules: &TruthRules, seeds: &[u64]) -> Result<u32, TruthError> {
-        let truth = |&seed: &u64| self.truth(tape, rules, seed).map(|truth| truth.capacity);
-        let mut all = seeds.iter().map(truth).collect::<Result<Vec<_>, _>>()?;
+    /// As [`find_reference_capacity`], and [`ReferenceError::Empty`] without a seed.
+    pub fn typical(
+        &self,
+        tape: &[TapeCall],
+        rules: &ReferenceRules,
+        seeds: &[u64],
+    ) -> Result<u32, ReferenceError> {
+        let reference =
+            |&seed: &u64| self.reference_capacity(tape, rules, seed).map(|reference| reference.capacity);
+        let mut all = seeds.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         all.sort_unstable();
-        all.get(all.len() / 2).copied().ok_or(TruthError::Empty("a typical truth needs at least one seed"))
+        all.get(all.len() / 2)
+            .copied()
+            .ok_or(ReferenceError::Empty("a typical truth needs at least one seed"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Trouble on request: what a broken server does to its callers, for tests of the load side.
+//! Fault injection: what a broken server does to its callers, for tests of the load side.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,24 +9,24 @@ use std::str::FromStr;
 /// after two seconds of audio) or `mute:500/4` (every fourth call falls silent).
 ///
 /// ```
-/// use tapedeck_engine::{Mischief, Trouble};
+/// use tapedeck_engine::{FaultInjection, InjectedFault};
 ///
-/// let mischief: Mischief = "mute:500/4".parse()?;
-/// assert_eq!(mischief, Mischief { trouble: Trouble::Mute { after_ms: 500 }, every: 4 });
-/// assert_eq!(mischief.to_string(), "mute:500/4");
-/// # Ok::<(), tapedeck_engine::MischiefError>(())
+/// let injection: FaultInjection = "mute:500/4".parse()?;
+/// assert_eq!(injection, FaultInjection { fault: InjectedFault::Mute { after_ms: 500 }, every: 4 });
+/// assert_eq!(injection.to_string(), "mute:500/4");
+/// # Ok::<(), tapedeck_engine::FaultInjectionError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mischief {
+pub struct FaultInjection {
     /// What goes wrong.
-    pub trouble: Trouble,
+    pub fault: InjectedFault,
     /// Strikes the first of every so many calls; 1 strikes all.
     pub every: u32,
 }
 
 /// What can go wrong with a call. Times are milliseconds of audio that the engine has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum InjectedFault {
     /// The upgrade is answered with this HTTP status instead.
     Handshake {
         /// HTTP status, 400 to 599.
@@ -77,11 +77,11 @@ pub enum Trouble {
     },
 }
 
-impl Mischief {
+impl FaultInjection {
     /// This trouble for every call.
     #[must_use]
-    pub const fn always(trouble: Trouble) -> Self {
-        Self { trouble, every: 1 }
+    pub const fn always(fault: InjectedFault) -> Self {
+        Self { fault, every: 1 }
     }
 
     /// Whether call number `n`, counted from 0, is struck.
@@ -91,23 +91,23 @@ impl Mischief {
     }
 }
 
-/// A mischief that cannot be understood.
+/// A fault to inject that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no mischief; write one of handshake:STATUS (400-599), close:MS:CODE, reset:MS, mute:MS, \
+    "`{0}` is no fault that can be injected; write one of handshake:STATUS (400-599), close:MS:CODE, reset:MS, mute:MS, \
      garbage:MS, giant:MS:BYTES, error:MS, never-final, tail-lost, slow-reader:MS, each with /N behind it \
      to strike one call in N"
 )]
-pub struct MischiefError(
+pub struct FaultInjectionError(
     /// What was written.
     pub String,
 );
 
-impl FromStr for Mischief {
-    type Err = MischiefError;
+impl FromStr for FaultInjection {
+    type Err = FaultInjectionError;
 
-    fn from_str(text: &str) -> Result<Self, MischiefError> {
-        let wrong = || MischiefError(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, FaultInjectionError> {
+        let wrong = || FaultInjectionError(text.to_owned());
         let (what, every) = match text.split_once('/') {
             Some((what, every)) => (what, every.parse().map_err(|_| wrong())?),
             None => (text, 1),
@@ -115,49 +115,52 @@ impl FromStr for Mischief {
         let mut parts = what.split(':');
         let kind = parts.next().unwrap_or_default();
         let mut number = || parts.next().and_then(|n| n.parse::<u32>().ok()).ok_or_else(wrong);
-        let trouble = match kind {
-            "handshake" => Trouble::Handshake { status: u16::try_from(number()?).map_err(|_| wrong())? },
-            "close" => {
-                Trouble::Close { after_ms: number()?, code: u16::try_from(number()?).map_err(|_| wrong())? }
+        let fault = match kind {
+            "handshake" => {
+                InjectedFault::Handshake { status: u16::try_from(number()?).map_err(|_| wrong())? }
             }
-            "reset" => Trouble::Reset { after_ms: number()? },
-            "mute" => Trouble::Mute { after_ms: number()? },
-            "garbage" => Trouble::Garbage { after_ms: number()? },
-            "giant" => Trouble::Giant {
+            "close" => InjectedFault::Close {
+                after_ms: number()?,
+                code: u16::try_from(number()?).map_err(|_| wrong())?,
+            },
+            "reset" => InjectedFault::Reset { after_ms: number()? },
+            "mute" => InjectedFault::Mute { after_ms: number()? },
+            "garbage" => InjectedFault::Garbage { after_ms: number()? },
+            "giant" => InjectedFault::Giant {
                 after_ms: number()?,
                 bytes: usize::try_from(number()?).map_err(|_| wrong())?,
             },
-            "error" => Trouble::Error { after_ms: number()? },
-            "never-final" => Trouble::NeverFinal,
-            "tail-lost" => Trouble::TailLost,
-            "slow-reader" => Trouble::SlowReader { after_ms: number()? },
+            "error" => InjectedFault::Error { after_ms: number()? },
+            "never-final" => InjectedFault::NeverFinal,
+            "tail-lost" => InjectedFault::TailLost,
+            "slow-reader" => InjectedFault::SlowReader { after_ms: number()? },
             _ => return Err(wrong()),
         };
-        let sensible = match trouble {
-            Trouble::Handshake { status } => (400..600).contains(&status),
-            Trouble::Close { code, .. } => (1_000..5_000).contains(&code),
+        let sensible = match fault {
+            InjectedFault::Handshake { status } => (400..600).contains(&status),
+            InjectedFault::Close { code, .. } => (1_000..5_000).contains(&code),
             _ => true,
         };
         if parts.next().is_some() || every == 0 || !sensible {
             return Err(wrong());
         }
-        Ok(Self { trouble, every })
+        Ok(Self { fault, every })
     }
 }
 
-impl fmt::Display for Mischief {
+impl fmt::Display for FaultInjection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.trouble {
-            Trouble::Handshake { status } => write!(f, "handshake:{status}"),
-            Trouble::Close { after_ms, code } => write!(f, "close:{after_ms}:{code}"),
-            Trouble::Reset { after_ms } => write!(f, "reset:{after_ms}"),
-            Trouble::Mute { after_ms } => write!(f, "mute:{after_ms}"),
-            Trouble::Garbage { after_ms } => write!(f, "garbage:{after_ms}"),
-            Trouble::Giant { after_ms, bytes } => write!(f, "giant:{after_ms}:{bytes}"),
-            Trouble::Error { after_ms } => write!(f, "error:{after_ms}"),
-            Trouble::NeverFinal => f.write_str("never-final"),
-            Trouble::TailLost => f.write_str("tail-lost"),
-            Trouble::SlowReader { after_ms } => write!(f, "slow-reader:{after_ms}"),
+        match self.fault {
+            InjectedFault::Handshake { status } => write!(f, "handshake:{status}"),
+            InjectedFault::Close { after_ms, code } => write!(f, "close:{after_ms}:{code}"),
+            InjectedFault::Reset { after_ms } => write!(f, "reset:{after_ms}"),
+            InjectedFault::Mute { after_ms } => write!(f, "mute:{after_ms}"),
+            InjectedFault::Garbage { after_ms } => write!(f, "garbage:{after_ms}"),
+            InjectedFault::Giant { after_ms, bytes } => write!(f, "giant:{after_ms}:{bytes}"),
+            InjectedFault::Error { after_ms } => write!(f, "error:{after_ms}"),
+            InjectedFault::NeverFinal => f.write_str("never-final"),
+            InjectedFault::TailLost => f.write_str("tail-lost"),
+            InjectedFault::SlowReader { after_ms } => write!(f, "slow-reader:{after_ms}"),
         }?;
         if self.every == 1 { Ok(()) } else { write!(f, "/{}", self.every) }
     }
@@ -181,7 +184,7 @@ mod tests {
             "tail-lost",
             "slow-reader:300/7",
         ] {
-            assert_eq!(text.parse::<Mischief>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<FaultInjection>().unwrap().to_string(), text);
         }
     }
 
@@ -190,14 +193,14 @@ mod tests {
         for text in
             ["", "mute", "mute:x", "mute:1:2", "never-final/0", "handshake:200", "close:1:99", "sulk:1"]
         {
-            let error = text.parse::<Mischief>().unwrap_err().to_string();
+            let error = text.parse::<FaultInjection>().unwrap_err().to_string();
             assert!(error.contains("close:MS:CODE"), "{text}: {error}");
         }
     }
 
     #[test]
     fn strikes_one_in_so_many() {
-        let m = Mischief { trouble: Trouble::NeverFinal, every: 3 };
+        let m = FaultInjection { fault: InjectedFault::NeverFinal, every: 3 };
         assert_eq!((0..7).filter(|n| m.strikes(*n)).collect::<Vec<_>>(), [0, 3, 6]);
     }
 }

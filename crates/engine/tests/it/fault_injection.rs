@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use crate::common::{Heard, WORDS, call, exact, listen, open, play, spawn, status};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tapedeck_engine::{EngineHandle, Mischief, Options};
+use tapedeck_engine::{EngineHandle, FaultInjection, Options};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
-fn naughty(mischief: &str) -> EngineHandle {
-    let mischief: Mischief = mischief.parse().unwrap();
-    spawn(exact(), Options { mischief: Some(mischief), ..Options::new("inst1", 1) })
+fn naughty(fault_injection: &str) -> EngineHandle {
+    let fault_injection: FaultInjection = fault_injection.parse().unwrap();
+    spawn(exact(), Options { fault_injection: Some(fault_injection), ..Options::new("inst1", 1) })
 }
 
-async fn played(mischief: &str) -> Heard {
-    play(open(&naughty(mischief)).await.unwrap(), &call().pcm, 100).await
+async fn played(fault_injection: &str) -> Heard {
+    play(open(&naughty(fault_injection)).await.unwrap(), &call().pcm, 100).await
 }
 
 #[tokio::test(start_paused = true)]

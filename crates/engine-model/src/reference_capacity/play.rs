@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Balance, Evidence, Limit, TapeCall, TruthError, TruthRules};
+use super::{Balance, Evidence, Limit, ReferenceError, ReferenceRules, TapeCall};
 use crate::model::Model;
 use crate::output::{Failure, Heard, Output, OutputKind, Refused};
 use crate::params::Params;
@@ -141,7 +141,7 @@ fn p95(values: &mut [f64]) -> Option<f64> {
 }
 
 struct Tier<'a> {
-    rules: &'a TruthRules,
+    rules: &'a ReferenceRules,
     scripts: Vec<Script>,
     models: Vec<Model>,
     /// When each model next does something by itself; `u64::MAX` is never. Asked anew only of a model that was touched.
@@ -165,11 +165,11 @@ pub(super) fn play(
     params: &Params,
     instances: u32,
     tape: &[TapeCall],
-    rules: &TruthRules,
+    rules: &ReferenceRules,
     streams: u32,
     seed: u64,
     give_up_early: bool,
-) -> Result<Evidence, TruthError> {
+) -> Result<Evidence, ReferenceError> {
     let mut tier = Tier::new(params, instances, tape, rules, streams, seed)?;
     let tape_ms: u64 = tape.iter().map(|call| u64::from(call.duration_ms)).sum();
     let loops = tier.calls_each / u64::try_from(tape.len()).unwrap_or(1);
@@ -239,17 +239,17 @@ impl<'a> Tier<'a> {
         params: &Params,
         instances: u32,
         tape: &[TapeCall],
-        rules: &'a TruthRules,
+        rules: &'a ReferenceRules,
         streams: u32,
         seed: u64,
-    ) -> Result<Self, TruthError> {
+    ) -> Result<Self, ReferenceError> {
         if instances == 0 || tape.is_empty() || rules.chunk_ms == 0 {
-            return Err(TruthError::Empty(
+            return Err(ReferenceError::Empty(
                 "a truth needs an instance, a call on the tape and a chunk longer than 0 ms",
             ));
         }
         if tape.iter().any(|call| call.duration_ms == 0) {
-            return Err(TruthError::Empty("a call on the tape has no audio"));
+            return Err(ReferenceError::Empty("a call on the tape has no audio"));
         }
         let scripts: Vec<Script> = (0..)
             .zip(tape)

@@ -11,7 +11,7 @@ use crate::pool::{PoolInfo, from_cache_config, to_whole};
 
 /// What a page says in our words, and what it does not say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Understood {
+pub struct Normalised {
     /// Values and histograms under our names.
     pub scrape: Scrape,
     /// For each value, the name on the page it came from.
@@ -62,48 +62,48 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 /// because a mean would hide a full engine. `*_created` series and values that are not finite are left out, of a series
 /// that stands twice on the page the last counts, and a name with and without `_total` is one metric.
 #[must_use]
-pub fn understand(page: &Page, kind: EngineKind) -> Understood {
+pub fn normalise(page: &Page, kind: EngineKind) -> Normalised {
     let index = Index::new(page, kind);
-    let mut understood = Understood {
+    let mut normalised = Normalised {
         not_understood: page.not_understood,
         examples: page.examples.clone(),
-        ..Understood::default()
+        ..Normalised::default()
     };
     for row in rows(kind) {
         if let Some((value, name)) = index.scalar(row) {
-            understood.scrape.values.insert(row.metric, value);
-            understood.names.insert(row.metric, name);
+            normalised.scrape.values.insert(row.metric, value);
+            normalised.names.insert(row.metric, name);
         }
     }
     for row in rows(kind) {
-        let known = |metric: &Metric| understood.scrape.values.contains_key(metric);
+        let known = |metric: &Metric| normalised.scrape.values.contains_key(metric);
         if !known(&row.metric) && !row.unless.iter().any(known) {
             let looked_for = row.sources.iter().map(|source| source.name);
-            understood.missing.push(index.missing(row.metric.name(), looked_for, row.note));
+            normalised.missing.push(index.missing(row.metric.name(), looked_for, row.note));
         }
     }
     for row in histogram_rows(kind) {
         match index.histogram(row) {
             Some(histogram) => {
-                understood.scrape.histograms.insert(row.name.to_owned(), histogram);
+                normalised.scrape.histograms.insert(row.name.to_owned(), histogram);
             }
             None => {
-                understood.missing.push(index.missing(row.name, row.sources.iter().copied(), "a histogram"))
+                normalised.missing.push(index.missing(row.name, row.sources.iter().copied(), "a histogram"))
             }
         }
     }
     if let Some(bytes) =
         page.series.iter().find(|s| s.name == RESIDENT).map(|s| s.value).filter(|v| v.is_finite())
     {
-        understood.scrape.values.insert(Metric::ResidentBytes, bytes);
-        understood.names.insert(Metric::ResidentBytes, RESIDENT.into());
+        normalised.scrape.values.insert(Metric::ResidentBytes, bytes);
+        normalised.names.insert(Metric::ResidentBytes, RESIDENT.into());
     }
-    understood.pool = match kind {
+    normalised.pool = match kind {
         EngineKind::Vllm => from_cache_config(&index.distinct("cache_config_info")),
         EngineKind::Sglang => index.sglang_pool(),
         EngineKind::None => None,
     };
-    understood
+    normalised
 }
 
 /// Labels in order, so that two series with the same ones are seen as the same.
@@ -334,12 +334,12 @@ mod tests {
     use crate::alias::carries;
     use crate::parse;
 
-    fn vllm(text: &str) -> Understood {
-        understand(&parse(text), EngineKind::Vllm)
+    fn vllm(text: &str) -> Normalised {
+        normalise(&parse(text), EngineKind::Vllm)
     }
 
-    fn value(understood: &Understood, metric: Metric) -> Option<f64> {
-        understood.scrape.values.get(&metric).copied()
+    fn value(normalised: &Normalised, metric: Metric) -> Option<f64> {
+        normalised.scrape.values.get(&metric).copied()
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(value(&v0, Metric::PrefixHitRate), Some(0.25));
         // One way to tell is enough: the other is not missing then.
         let missing =
-            |page: &Understood| page.missing.iter().any(|missing| missing.what.starts_with("prefix_"));
+            |page: &Normalised| page.missing.iter().any(|missing| missing.what.starts_with("prefix_"));
         assert!(!missing(&v0) && !missing(&old));
         let off = vllm("vllm:gpu_prefix_cache_hit_rate{model_name=\"m\"} -1\n");
         assert_eq!(value(&off, Metric::PrefixHitRate), None);
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn sglang_counts_each_scheduler_once() {
-        let page = understand(
+        let page = normalise(
             &parse(
                 "sglang:num_running_reqs{dp_rank=\"0\",priority=\"\",tp_rank=\"0\"} 3\n\
                  sglang:num_running_reqs{dp_rank=\"0\",priority=\"5\",tp_rank=\"0\"} 2\n\
@@ -522,7 +522,7 @@ mod tests {
 
     #[test]
     fn sglang_prefers_the_cache_counters_that_do_not_count_twice() {
-        let page = understand(
+        let page = normalise(
             &parse(
                 "sglang:prefill_effective_tokens_total{mode=\"input\"} 60\nsglang:prefill_effective_tokens_total{mode=\"device_hit\"} 30\n\
                  sglang:prefill_effective_tokens_total{mode=\"host_hit\"} 10\nsglang:prompt_tokens_total 500\nsglang:cached_tokens_total 77\n",
@@ -537,7 +537,7 @@ mod tests {
 
     #[test]
     fn a_kind_without_names_knows_nothing_and_misses_nothing() {
-        let page = understand(&parse("vllm:num_requests_running 1"), EngineKind::None);
+        let page = normalise(&parse("vllm:num_requests_running 1"), EngineKind::None);
         assert_eq!((page.scrape, page.missing), (Scrape::default(), vec![]));
         assert!(!carries(EngineKind::None, Metric::KvPool) && carries(EngineKind::Vllm, Metric::KvPool));
     }

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use tapedeck_engine_model::truth::{
-    Balance, Family, Limit, TapeCall, Truth, TruthError, TruthRules, catalogue, long_tape, play_tier,
-    short_tape, true_capacity,
+use tapedeck_engine_model::reference_capacity::{
+    Balance, Family, Limit, ReferenceCapacity, ReferenceError, ReferenceRules, TapeCall, catalogue,
+    find_reference_capacity, long_tape, play_tier, short_tape,
 };
 use tapedeck_engine_model::{Params, StepCost};
 
-fn short_rules() -> TruthRules {
-    TruthRules::default().tenth()
+fn short_rules() -> ReferenceRules {
+    ReferenceRules::default().tenth()
 }
 
-fn short(params: &Params) -> Truth {
-    true_capacity(params, 3, &short_tape(), &short_rules(), 1).unwrap()
+fn short(params: &Params) -> ReferenceCapacity {
+    find_reference_capacity(params, 3, &short_tape(), &short_rules(), 1).unwrap()
 }
 
 /// Deployment, truth and limit on the short tape. The documentation quotes this table.
@@ -48,23 +48,23 @@ const LONG: [(&str, u32, Limit); 5] = [
 
 #[test]
 fn the_catalogue_on_the_short_tape() {
-    let truths: Vec<_> = catalogue()
+    let references: Vec<_> = catalogue()
         .into_iter()
         .map(|deployment| {
-            let truth = deployment.truth(&short_tape(), &short_rules(), 1).unwrap();
-            (deployment.name, truth.capacity, truth.limited_by)
+            let reference = deployment.reference_capacity(&short_tape(), &short_rules(), 1).unwrap();
+            (deployment.name, reference.capacity, reference.limited_by)
         })
         .collect();
-    assert_eq!(truths, SHORT);
+    assert_eq!(references, SHORT);
 }
 
 #[test]
 fn the_catalogue_on_the_long_tape() {
     for (name, capacity, limit) in LONG {
         let deployment = catalogue().into_iter().find(|deployment| deployment.name == name).unwrap();
-        let rules = TruthRules { max_streams: capacity + 6, ..TruthRules::default() };
-        let truth = deployment.truth(&long_tape(), &rules, 1).unwrap();
-        assert_eq!((truth.capacity, truth.limited_by), (capacity, Some(limit)), "{name}");
+        let rules = ReferenceRules { max_streams: capacity + 6, ..ReferenceRules::default() };
+        let reference = deployment.reference_capacity(&long_tape(), &rules, 1).unwrap();
+        assert_eq!((reference.capacity, reference.limited_by), (capacity, Some(limit)), "{name}");
     }
 }
 
@@ -84,10 +84,15 @@ fn the_catalogue_covers_every_kind_of_limit_from_six_to_nearly_ninety() {
 #[test]
 fn the_seed_moves_a_truth_by_a_step_at_most() {
     for deployment in catalogue() {
-        let truth = |seed| deployment.truth(&short_tape(), &short_rules(), seed).unwrap().capacity;
-        let truths = [truth(2), truth(3)];
-        for capacity in truths {
-            assert!(capacity.abs_diff(truth(1)) <= deployment.instances, "{}: {truths:?}", deployment.name);
+        let reference =
+            |seed| deployment.reference_capacity(&short_tape(), &short_rules(), seed).unwrap().capacity;
+        let references = [reference(2), reference(3)];
+        for capacity in references {
+            assert!(
+                capacity.abs_diff(reference(1)) <= deployment.instances,
+                "{}: {references:?}",
+                deployment.name
+            );
         }
     }
 }
@@ -96,9 +101,9 @@ fn the_seed_moves_a_truth_by_a_step_at_most() {
 fn the_knee_moves_with_the_step_cost_alone() {
     let capacity = |per_stream_ns| {
         let demo = Params::demo();
-        let truth = short(&Params { step: StepCost { per_stream_ns, ..demo.step }, ..demo });
-        assert_eq!(truth.limited_by.map(Limit::family), Some(Family::Latency));
-        truth.capacity
+        let reference = short(&Params { step: StepCost { per_stream_ns, ..demo.step }, ..demo });
+        assert_eq!(reference.limited_by.map(Limit::family), Some(Family::Latency));
+        reference.capacity
     };
     let capacities = [14_000_000, 7_000_000, 4_000_000].map(capacity);
     assert!(capacities.is_sorted_by(|a, b| a < b), "{capacities:?}");
@@ -108,9 +113,9 @@ fn the_knee_moves_with_the_step_cost_alone() {
 fn the_knee_moves_with_the_pool_alone() {
     let step = StepCost { base_ns: 8_000_000, per_stream_ns: 500_000, ..StepCost::default() };
     let capacity = |kv_blocks| {
-        let truth = short(&Params { step, kv_blocks, ..Params::default() });
-        assert_eq!(truth.limited_by.map(Limit::family), Some(Family::Kv));
-        truth.capacity
+        let reference = short(&Params { step, kv_blocks, ..Params::default() });
+        assert_eq!(reference.limited_by.map(Limit::family), Some(Family::Kv));
+        reference.capacity
     };
     let capacities = [70, 140, 280].map(capacity);
     assert!(capacities.is_sorted_by(|a, b| a < b), "{capacities:?}");
@@ -118,7 +123,7 @@ fn the_knee_moves_with_the_pool_alone() {
 
 #[test]
 fn the_demo_breaks_between_two_tiers_of_the_usual_ladder() {
-    let rules = TruthRules::default();
+    let rules = ReferenceRules::default();
     let play = |streams| play_tier(&Params::demo(), 3, &long_tape(), &rules, streams, 1).unwrap();
     let (below, above) = (play(36), play(48));
     assert_eq!((below.stopped_by, below.calls), (None, 36 * 9));
@@ -161,8 +166,8 @@ fn few_streams_play_the_tape_three_times() {
 #[test]
 fn giving_up_early_changes_no_verdict() {
     let params = Params::demo();
-    let truth = short(&params);
-    for tier in truth.tiers.iter().filter(|tier| tier.streams > truth.capacity + 3).step_by(5) {
+    let reference = short(&params);
+    for tier in reference.tiers.iter().filter(|tier| tier.streams > reference.capacity + 3).step_by(5) {
         assert_eq!(tier.rtf_p95, None, "this one was given up");
         let whole = play_tier(&params, 3, &short_tape(), &short_rules(), tier.streams, 1).unwrap();
         assert!(tier.stopped_by.is_some() && whole.stopped_by.is_some(), "{} streams", tier.streams);
@@ -178,8 +183,8 @@ fn the_same_arguments_give_the_same_truth() {
 fn dealing_in_turn_carries_less_at_a_narrow_door() {
     let params = Params { max_sessions: Some(8), ..Params::default() };
     let capacity = |balance| {
-        let rules = TruthRules { balance, ..short_rules() };
-        true_capacity(&params, 3, &short_tape(), &rules, 1).unwrap().capacity
+        let rules = ReferenceRules { balance, ..short_rules() };
+        find_reference_capacity(&params, 3, &short_tape(), &rules, 1).unwrap().capacity
     };
     assert_eq!(capacity(Balance::LeastConnections), 24, "three doors of eight");
     assert!(capacity(Balance::RoundRobin) < 24, "long calls pile up on one instance");
@@ -187,15 +192,16 @@ fn dealing_in_turn_carries_less_at_a_narrow_door() {
 
 #[test]
 fn nothing_to_play_is_an_error() {
-    let truth = |instances, tape: &[_]| true_capacity(&Params::demo(), instances, tape, &short_rules(), 1);
-    assert!(matches!(truth(0, &short_tape()), Err(TruthError::Empty(_))));
-    assert!(matches!(truth(3, &[]), Err(TruthError::Empty(_))));
+    let reference =
+        |instances, tape: &[_]| find_reference_capacity(&Params::demo(), instances, tape, &short_rules(), 1);
+    assert!(matches!(reference(0, &short_tape()), Err(ReferenceError::Empty(_))));
+    assert!(matches!(reference(3, &[]), Err(ReferenceError::Empty(_))));
     let mut silent = short_tape();
     silent[0].duration_ms = 0;
-    assert!(matches!(truth(3, &silent), Err(TruthError::Empty(_))));
+    assert!(matches!(reference(3, &silent), Err(ReferenceError::Empty(_))));
     let broken = Params { kv_blocks: 0, ..Params::demo() };
     assert!(matches!(
-        true_capacity(&broken, 3, &short_tape(), &short_rules(), 1),
-        Err(TruthError::Params(_))
+        find_reference_capacity(&broken, 3, &short_tape(), &short_rules(), 1),
+        Err(ReferenceError::Params(_))
     ));
 }

@@ -1,9 +1,9 @@
-//! The ear of a session: recognises a known call while its audio arrives, and gives its words.
+//! The matcher of a session: recognises a known call while its audio arrives, and gives its words.
 
 use std::collections::VecDeque;
 
 use crate::energy::Energy;
-use crate::library::{BYTES_PER_MS, Library, TOLERATED_SAMPLES};
+use crate::fixtures::{BYTES_PER_MS, Fixtures, TOLERATED_SAMPLES};
 use crate::words::{FILLER_MS, Word, filler, hear};
 
 /// A known call that the audio so far agrees with.
@@ -25,9 +25,9 @@ enum Guess {
     Unknown { energy: Energy, total_ms: u32, ends_ms: VecDeque<u32> },
 }
 
-/// The ear of one session: takes audio, gives words. Holds no audio of its own.
+/// The matcher of one session: takes audio, gives words. Holds no audio of its own.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct Matcher {
     guess: Guess,
     heard_bytes: usize,
     /// Speech reported so far, milliseconds; never goes back, whatever the guess turns into.
@@ -49,8 +49,8 @@ pub(crate) struct Hearing {
     pub(crate) of: [u64; 2],
 }
 
-impl Listener {
-    /// An ear that has heard nothing. `digest`: whether to hash the audio, which costs as much as comparing it.
+impl Matcher {
+    /// A matcher that has heard nothing. `digest`: whether to hash the audio, which costs as much as comparing it.
     pub(crate) fn new(digest: bool) -> Self {
         Self {
             guess: Guess::Fresh,
@@ -78,11 +78,11 @@ impl Listener {
     }
 
     /// Speech heard so far, milliseconds: from the speech map of a known call, from energy otherwise.
-    pub(crate) fn speech_ms(&mut self, library: &Library) -> u32 {
+    pub(crate) fn speech_ms(&mut self, fixtures: &Fixtures) -> u32 {
         let heard_ms = self.heard_ms();
         let now_ms = match &self.guess {
             Guess::Fresh => 0,
-            Guess::Known { entry, .. } => library.entries.get(*entry).map_or(0, |e| e.speech_ms(heard_ms)),
+            Guess::Known { entry, .. } => fixtures.entries.get(*entry).map_or(0, |e| e.speech_ms(heard_ms)),
             Guess::Unknown { total_ms, .. } => *total_ms,
         };
         self.speech_ms = self.speech_ms.max(now_ms.min(heard_ms));
@@ -90,7 +90,7 @@ impl Listener {
     }
 
     /// Takes the next chunk (whole samples).
-    pub(crate) fn hear(&mut self, library: &Library, chunk: &[u8]) {
+    pub(crate) fn hear(&mut self, fixtures: &Fixtures, chunk: &[u8]) {
         let at = self.heard_bytes;
         self.heard_bytes += chunk.len();
         if let Some(digest) = &mut self.digest {
@@ -100,19 +100,19 @@ impl Listener {
             Guess::Known { candidates, entry, next } => {
                 candidates.retain_mut(|c| {
                     let wrong =
-                        library.entries.get(c.entry).map_or(TOLERATED_SAMPLES + 1, |e| e.differs(at, chunk));
+                        fixtures.entries.get(c.entry).map_or(TOLERATED_SAMPLES + 1, |e| e.differs(at, chunk));
                     c.wrong += wrong;
                     c.wrong <= TOLERATED_SAMPLES
                 });
                 match candidates.iter().min_by_key(|c| c.wrong) {
                     None => {
-                        let known = library.entries.get(*entry).map_or(&[][..], |e| &e.pcm);
+                        let known = fixtures.entries.get(*entry).map_or(&[][..], |e| &e.pcm);
                         self.give_up(known.get(..at).unwrap_or(known), at, chunk);
                     }
                     Some(best) if best.entry != *entry => {
                         let said_until_ms = self.said_until_ms;
                         *entry = best.entry;
-                        *next = library
+                        *next = fixtures
                             .entries
                             .get(best.entry)
                             .map_or(0, |e| e.words.partition_point(|w| w.end_ms < said_until_ms));
@@ -121,7 +121,7 @@ impl Listener {
                 }
             }
             Guess::Fresh => {
-                let candidates: Vec<_> = library
+                let candidates: Vec<_> = fixtures
                     .entries
                     .iter()
                     .enumerate()
@@ -158,11 +158,11 @@ impl Listener {
     }
 
     /// Appends to `text` the words that end inside the first `upto_ms` of the call and have not been said.
-    pub(crate) fn say(&mut self, library: &Library, upto_ms: u32, hearing: Hearing, text: &mut String) {
+    pub(crate) fn say(&mut self, fixtures: &Fixtures, upto_ms: u32, hearing: Hearing, text: &mut String) {
         match &mut self.guess {
             Guess::Fresh => {}
             Guess::Known { entry, next, .. } => {
-                let words = library.entries.get(*entry).map_or(&[][..], |e| &e.words);
+                let words = fixtures.entries.get(*entry).map_or(&[][..], |e| &e.words);
                 while let Some(word) = words.get(*next).filter(|w| w.end_ms <= upto_ms) {
                     hear(
                         &word.text,
@@ -188,10 +188,16 @@ impl Listener {
     /// Appends one word: the next one, where it has begun to be spoken in the first `upto_ms`. Some text is
     /// there afterwards in any case: a wrong word rather than none, and where there is no word at all, a
     /// simulated one for the text that the engine says it has found.
-    pub(crate) fn say_first(&mut self, library: &Library, upto_ms: u32, hearing: Hearing, text: &mut String) {
+    pub(crate) fn say_first(
+        &mut self,
+        fixtures: &Fixtures,
+        upto_ms: u32,
+        hearing: Hearing,
+        text: &mut String,
+    ) {
         match &mut self.guess {
             Guess::Known { entry, next, .. } => {
-                let words = library.entries.get(*entry).map_or(&[][..], |e| &e.words);
+                let words = fixtures.entries.get(*entry).map_or(&[][..], |e| &e.words);
                 let before_ms = next.checked_sub(1).and_then(|n| words.get(n)).map_or(0, |w| w.end_ms);
                 let begun = |w: &&Word| w.end_ms <= upto_ms || before_ms < upto_ms || text.is_empty();
                 if let Some(word) = words.get(*next).filter(begun) {
@@ -249,7 +255,7 @@ fn count_speech(total_ms: &mut u32, ends_ms: &mut VecDeque<u32>, end_ms: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::KnownCall;
+    use crate::fixtures::KnownCall;
 
     /// Audio that is loud everywhere and different for every `seed`.
     fn audio(ms: usize, seed: u32) -> Vec<u8> {
@@ -273,16 +279,16 @@ mod tests {
     }
 
     /// What is said after each of `steps` milliseconds, hearing everything up to there in 100 ms chunks.
-    fn listen(library: &Library, pcm: &[u8], steps: &[u32], word_error: f64) -> Vec<String> {
-        let (mut ear, mut text) = (Listener::new(false), String::new());
+    fn listen(fixtures: &Fixtures, pcm: &[u8], steps: &[u32], word_error: f64) -> Vec<String> {
+        let (mut matcher, mut text) = (Matcher::new(false), String::new());
         let mut chunks = pcm.chunks(3_200);
         let mut said = Vec::new();
         for &step in steps {
-            while ear.heard_ms() < step {
+            while matcher.heard_ms() < step {
                 let Some(chunk) = chunks.next() else { break };
-                ear.hear(library, chunk);
+                matcher.hear(fixtures, chunk);
             }
-            ear.say(library, step, Hearing { word_error, of: [1, 2] }, &mut text);
+            matcher.say(fixtures, step, Hearing { word_error, of: [1, 2] }, &mut text);
             said.push(text.clone());
         }
         said
@@ -290,18 +296,18 @@ mod tests {
 
     #[test]
     fn words_come_back_when_their_time_is_covered() {
-        let library = Library::new(vec![known(1, "aa bb cc dd "), known(2, "ee ff gg hh ")]);
-        let said = listen(&library, &audio(4_000, 2), &[900, 1_000, 2_000, 4_000], 0.0);
+        let fixtures = Fixtures::new(vec![known(1, "aa bb cc dd "), known(2, "ee ff gg hh ")]);
+        let said = listen(&fixtures, &audio(4_000, 2), &[900, 1_000, 2_000, 4_000], 0.0);
         assert_eq!(said, ["", "ee", "ee ff", "ee ff gg hh"]);
     }
 
     #[test]
     fn one_changed_sample_and_appended_silence_do_not_matter() {
-        let library = Library::new(vec![known(1, "aa bb cc dd "), known(2, "ee ff gg hh ")]);
+        let fixtures = Fixtures::new(vec![known(1, "aa bb cc dd "), known(2, "ee ff gg hh ")]);
         let mut pcm = audio(4_000, 2);
         pcm[6_401] ^= 1;
         pcm.extend([0; 64_000]);
-        assert_eq!(listen(&library, &pcm, &[6_000], 0.0), ["ee ff gg hh"]);
+        assert_eq!(listen(&fixtures, &pcm, &[6_000], 0.0), ["ee ff gg hh"]);
     }
 
     #[test]
@@ -309,33 +315,33 @@ mod tests {
         let mut twin = audio(2_000, 1);
         twin.extend(audio(2_000, 9));
         let twin = KnownCall { pcm: twin.clone().into(), ..known(1, "aa bb ee ff ") };
-        let library = Library::new(vec![known(1, "aa bb cc dd "), twin.clone()]);
-        assert_eq!(listen(&library, &twin.pcm, &[2_000, 4_000], 0.0), ["aa bb", "aa bb ee ff"]);
+        let fixtures = Fixtures::new(vec![known(1, "aa bb cc dd "), twin.clone()]);
+        assert_eq!(listen(&fixtures, &twin.pcm, &[2_000, 4_000], 0.0), ["aa bb", "aa bb ee ff"]);
     }
 
     #[test]
     fn unknown_speech_is_answered_at_two_and_a_half_words_a_second() {
         let mut pcm = vec![0; 64_000];
         pcm.extend(audio(4_000, 5));
-        let said = listen(&Library::default(), &pcm, &[2_000, 4_000, 6_000], 0.0);
+        let said = listen(&Fixtures::default(), &pcm, &[2_000, 4_000, 6_000], 0.0);
         let count = |n: usize| said[n].split_whitespace().count();
         assert_eq!((count(0), count(1), count(2)), (0, 5, 10));
     }
 
     #[test]
     fn a_call_that_leaves_the_known_one_goes_on_with_simulated_words() {
-        let library = Library::new(vec![known(1, "aa bb cc dd ")]);
+        let fixtures = Fixtures::new(vec![known(1, "aa bb cc dd ")]);
         let mut pcm = audio(2_000, 1);
         pcm.extend(audio(4_000, 3));
-        let said = listen(&library, &pcm, &[2_000, 6_000], 0.0);
+        let said = listen(&fixtures, &pcm, &[2_000, 6_000], 0.0);
         assert_eq!(said[0], "aa bb");
         assert_eq!(said[1].split_whitespace().count(), 2 + 10, "{}", said[1]);
     }
 
     #[test]
     fn overload_changes_words() {
-        let library = Library::new(vec![known(1, "aa bb cc dd ")]);
-        let said = listen(&library, &audio(4_000, 1), &[4_000], 1.0);
+        let fixtures = Fixtures::new(vec![known(1, "aa bb cc dd ")]);
+        let said = listen(&fixtures, &audio(4_000, 1), &[4_000], 1.0);
         assert!(!said[0].contains("aa") && !said[0].contains("dd"), "{}", said[0]);
     }
 
@@ -346,7 +352,7 @@ mod tests {
             segments: vec![],
             speech: vec![(1_000, 1_800), (3_000, 3_400)],
         };
-        let said = listen(&Library::new(vec![call]), &audio(4_000, 1), &[1_000, 2_000, 4_000], 0.0);
+        let said = listen(&Fixtures::new(vec![call]), &audio(4_000, 1), &[1_000, 2_000, 4_000], 0.0);
         assert_eq!(said, ["", "simulated words", "simulated words stand"]);
     }
 
@@ -363,23 +369,23 @@ mod tests {
             cuts in proptest::collection::vec(1_usize..9_000, 1..40),
             flips in proptest::collection::vec(0_usize..64_000, 0..8),
         ) {
-            let library = Library::new(vec![known(1, "aa bb cc dd "), known(2, "ee ff gg hh ")]);
+            let fixtures = Fixtures::new(vec![known(1, "aa bb cc dd "), known(2, "ee ff gg hh ")]);
             let mut pcm = audio(4_000, 2);
             flips.iter().for_each(|sample| pcm[sample * 2] ^= 3);
-            let (mut ear, mut text) = (Listener::new(false), String::new());
+            let (mut matcher, mut text) = (Matcher::new(false), String::new());
             let mut rest = &pcm[..];
             for samples in cuts.iter().cycle() {
                 let (now, later) = rest.split_at(rest.len().min(samples * 2));
-                ear.hear(&library, now);
+                matcher.hear(&fixtures, now);
                 rest = later;
                 if rest.is_empty() {
                     break;
                 }
             }
             let hearing = Hearing { word_error: 0.0, of: [1, 2] };
-            ear.say(&library, ear.heard_ms(), hearing, &mut text);
+            matcher.say(&fixtures, matcher.heard_ms(), hearing, &mut text);
             assert_eq!(text, "ee ff gg hh");
-            assert_eq!(ear.speech_ms(&library), 4_000);
+            assert_eq!(matcher.speech_ms(&fixtures), 4_000);
         }
     }
 }

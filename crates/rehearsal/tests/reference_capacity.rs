@@ -12,7 +12,7 @@ use std::thread;
 
 use common::{climb, fixtures, tenth};
 use tapedeck_config::{Config, LoadConfig};
-use tapedeck_engine_model::truth::{Deployment, TapeCall, TruthRules, catalogue};
+use tapedeck_engine_model::reference_capacity::{Deployment, ReferenceRules, TapeCall, catalogue};
 use tapedeck_engine_model::{Params, StepCost};
 use tapedeck_slo::{Capacity, CapacityState};
 use tapedeck_tape::Tape;
@@ -44,7 +44,7 @@ fn crawl() -> Deployment {
 }
 
 /// What the deployment really carries when it plays this config's tape.
-fn truth(deployment: &Deployment, config: &Config, rules: &TruthRules) -> u32 {
+fn reference_capacity(deployment: &Deployment, config: &Config, rules: &ReferenceRules) -> u32 {
     deployment.typical(&calls(config), rules, &[1, 2, 3, 4, 5, 6, 7]).unwrap()
 }
 
@@ -59,13 +59,15 @@ fn found(deployment: &Deployment, mut config: Config) -> Capacity {
 }
 
 /// Whether N* is the truth within one step of the refinement.
-fn agree(deployment: &Deployment, capacity: &Capacity, truth: u32) -> bool {
+fn agree(deployment: &Deployment, capacity: &Capacity, reference: u32) -> bool {
     let found = capacity.n_star.unwrap_or(0);
     match capacity.state {
         // Nothing failed up to the last tier, which is where the truth stops looking as well.
-        CapacityState::Censored => found == *TIERS.last().unwrap() && truth + deployment.instances >= found,
-        CapacityState::Exact => found.abs_diff(truth) <= deployment.instances,
-        CapacityState::None => truth <= deployment.instances,
+        CapacityState::Censored => {
+            found == *TIERS.last().unwrap() && reference + deployment.instances >= found
+        }
+        CapacityState::Exact => found.abs_diff(reference) <= deployment.instances,
+        CapacityState::None => reference <= deployment.instances,
         CapacityState::AtLeastUnproven | CapacityState::Undecided => false,
     }
 }
@@ -86,12 +88,12 @@ fn disagreements<T: Send + Sync>(jobs: &[T], job: impl Fn(&T) -> Option<String> 
 #[test]
 fn twenty_seeds_find_the_truth_on_the_short_tape() {
     let demo = deployment("demo");
-    let truth = truth(&demo, &tenth(1, &TIERS), &TruthRules::default().tenth());
+    let reference = reference_capacity(&demo, &tenth(1, &TIERS), &ReferenceRules::default().tenth());
     let seeds: Vec<u64> = (1..=20).collect();
     let wrong = disagreements(&seeds, |&seed| {
         let capacity = found(&demo, tenth(seed, &TIERS));
-        let said = format!("seed {seed}: {}, truth {truth}", capacity.display());
-        (!agree(&demo, &capacity, truth)).then_some(said)
+        let said = format!("seed {seed}: {}, truth {reference}", capacity.display());
+        (!agree(&demo, &capacity, reference)).then_some(said)
     });
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -100,23 +102,26 @@ fn twenty_seeds_find_the_truth_on_the_short_tape() {
 fn every_deployment_is_found_on_the_short_tape() {
     let mut all = catalogue();
     all.push(crawl());
-    let truths = Mutex::new(BTreeSet::new());
+    let references = Mutex::new(BTreeSet::new());
     let wrong = disagreements(&all, |deployment| {
         let config = tenth(1, &TIERS);
-        let truth = truth(deployment, &config, &TruthRules::default().tenth());
+        let reference = reference_capacity(deployment, &config, &ReferenceRules::default().tenth());
         let capacity = found(deployment, config);
         let limited_by = capacity.limited_by.iter().map(|l| l.name()).collect::<Vec<_>>().join("+");
-        truths.lock().unwrap().insert((truth, limited_by));
-        let said = format!("{}: {}, truth {truth}", deployment.name, capacity.display());
-        (!agree(deployment, &capacity, truth)).then_some(said)
+        references.lock().unwrap().insert((reference, limited_by));
+        let said = format!("{}: {}, truth {reference}", deployment.name, capacity.display());
+        (!agree(deployment, &capacity, reference)).then_some(said)
     });
     assert!(wrong.is_empty(), "{wrong:#?}");
     // A catalogue whose truths were all alike, or all broke the same limit, would prove little.
-    let truths = truths.into_inner().unwrap();
-    assert!(truths.len() >= 10, "{truths:?}");
-    assert_eq!((truths.first().unwrap().0, truths.last().unwrap().0), (6, 90));
+    let references = references.into_inner().unwrap();
+    assert!(references.len() >= 10, "{references:?}");
+    assert_eq!((references.first().unwrap().0, references.last().unwrap().0), (6, 90));
     for limit in ["preemption", "rtf", "ttft", "errors"] {
-        assert!(truths.iter().any(|(_, by)| by.contains(limit)), "nothing is limited by {limit}: {truths:?}");
+        assert!(
+            references.iter().any(|(_, by)| by.contains(limit)),
+            "nothing is limited by {limit}: {references:?}"
+        );
     }
 }
 
@@ -130,11 +135,11 @@ fn three_seeds_find_the_truth_on_the_whole_tape() {
         config.tape.pool = fixtures().join("pool-a");
         config
     };
-    let truth = truth(&demo, &whole(1), &TruthRules::default());
+    let reference = reference_capacity(&demo, &whole(1), &ReferenceRules::default());
     let wrong = disagreements(&[1, 2, 3], |&seed| {
         let capacity = found(&demo, whole(seed));
-        let said = format!("seed {seed}: {}, truth {truth}", capacity.display());
-        (!agree(&demo, &capacity, truth)).then_some(said)
+        let said = format!("seed {seed}: {}, truth {reference}", capacity.display());
+        (!agree(&demo, &capacity, reference)).then_some(said)
     });
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -40,21 +40,21 @@ pub(crate) struct Entry {
 /// Everything an engine knows by heart. Shared by all engines of a process.
 ///
 /// ```
-/// use tapedeck_engine::{KnownCall, Library};
+/// use tapedeck_engine::{KnownCall, Fixtures};
 ///
 /// let call = KnownCall {
 ///     pcm: vec![7_u8; 64_000].into(),
 ///     segments: vec![(0, 2_000, "hello there".into())],
 ///     speech: vec![(0, 2_000)],
 /// };
-/// assert_eq!(Library::new(vec![call]).len(), 1);
+/// assert_eq!(Fixtures::new(vec![call]).len(), 1);
 /// ```
 #[derive(Debug, Default)]
-pub struct Library {
+pub struct Fixtures {
     pub(crate) entries: Vec<Entry>,
 }
 
-impl Library {
+impl Fixtures {
     /// Cuts and times the words of every call.
     #[must_use]
     pub fn new(calls: Vec<KnownCall>) -> Self {

@@ -52,7 +52,7 @@ pub enum Balance {
 /// How a tier is played and judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct TruthRules {
+pub struct ReferenceRules {
     /// From one stream's start to the next one's. ms, default 500.
     pub ramp_ms: u32,
     /// From the end of the ramp until windows open. ms, default 120,000.
@@ -82,7 +82,7 @@ pub struct TruthRules {
     pub kv: f64,
 }
 
-impl Default for TruthRules {
+impl Default for ReferenceRules {
     fn default() -> Self {
         Self {
             ramp_ms: 500,
@@ -102,7 +102,7 @@ impl Default for TruthRules {
     }
 }
 
-impl TruthRules {
+impl ReferenceRules {
     /// The same for a tape a tenth as long: ramp and warm-up shrink with it; windows, chunks and limits do not.
     #[must_use]
     pub fn tenth(&self) -> Self {
@@ -208,7 +208,7 @@ pub struct Evidence {
 
 /// What a deployment carries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Truth {
+pub struct ReferenceCapacity {
     /// The largest passing tier below the first failing one; 0 = the first tier fails.
     pub capacity: u32,
     /// What stopped the first failing tier; none = nothing failed up to `max_streams`.
@@ -222,7 +222,7 @@ pub struct Truth {
 /// Why there is no truth to find.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TruthError {
+pub enum ReferenceError {
     /// The engine's parameters are out of range.
     #[error(transparent)]
     Params(#[from] ParamError),
@@ -237,16 +237,16 @@ pub enum TruthError {
 ///
 /// # Errors
 /// Parameters out of range, no instance, no tape, or a tape without audio.
-pub fn true_capacity(
+pub fn find_reference_capacity(
     params: &Params,
     instances: u32,
     tape: &[TapeCall],
-    rules: &TruthRules,
+    rules: &ReferenceRules,
     seed: u64,
-) -> Result<Truth, TruthError> {
+) -> Result<ReferenceCapacity, ReferenceError> {
     let step = if rules.step == 0 { instances } else { rules.step };
     if step == 0 {
-        return Err(TruthError::Empty("a truth needs at least one instance"));
+        return Err(ReferenceError::Empty("a truth needs at least one instance"));
     }
     let mut tiers: Vec<Evidence> = Vec::new();
     let mut capacity = 0;
@@ -262,21 +262,21 @@ pub fn true_capacity(
         }
         tiers.push(tier);
     }
-    Ok(Truth { capacity, limited_by, monotonic, tiers })
+    Ok(ReferenceCapacity { capacity, limited_by, monotonic, tiers })
 }
 
 /// Plays one tier to its end.
 ///
 /// # Errors
-/// As [`true_capacity`].
+/// As [`find_reference_capacity`].
 pub fn play_tier(
     params: &Params,
     instances: u32,
     tape: &[TapeCall],
-    rules: &TruthRules,
+    rules: &ReferenceRules,
     streams: u32,
     seed: u64,
-) -> Result<Evidence, TruthError> {
+) -> Result<Evidence, ReferenceError> {
     play::play(params, instances, tape, rules, streams, seed, false)
 }
 
@@ -284,14 +284,14 @@ pub fn play_tier(
 /// which need not be the one that [`play_tier`] names.
 ///
 /// # Errors
-/// As [`true_capacity`].
+/// As [`find_reference_capacity`].
 pub fn stopped_by(
     params: &Params,
     instances: u32,
     tape: &[TapeCall],
-    rules: &TruthRules,
+    rules: &ReferenceRules,
     streams: u32,
     seed: u64,
-) -> Result<Option<Limit>, TruthError> {
+) -> Result<Option<Limit>, ReferenceError> {
     Ok(play::play(params, instances, tape, rules, streams, seed, true)?.stopped_by)
 }
