@@ -6,8 +6,10 @@ use http::{Request, StatusCode};
 use tapedeck_server::{Incoming, Reply, Route, Upgrade, grant, handshake, metrics_page, plain, route};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::gateway::{Admission, Core};
-use crate::page::{Refusal, page};
+use crate::core::{Admission, Core};
+use crate::counters::Refusal;
+use crate::page::page;
+use crate::session::converse;
 
 /// Serves one connection until it ends.
 pub(crate) async fn serve<IO>(core: Arc<Core>, io: IO)
@@ -17,8 +19,8 @@ where
     let upgraded = tapedeck_server::serve(io, |request| answer(Arc::clone(&core), request)).await;
     let Some(upgraded) = upgraded else { return };
     // Nothing that is sent to a caller is longer than the buffer that every socket has.
-    let (caller, admit) = upgraded.websocket(core.options.max_message_bytes, 0).await;
-    core.converse(caller, admit).await;
+    let (caller, admission) = upgraded.websocket(core.options.max_message_bytes, 0).await;
+    converse(&core, caller, admission).await;
 }
 
 /// Decides on one request.
@@ -28,7 +30,7 @@ async fn answer(core: Arc<Core>, mut request: Request<Incoming>) -> (Reply, Opti
         Route::Metrics => metrics_page(page(&core)),
         Route::Call => match handshake(&request) {
             Ok(reply) => match admit(&core).await {
-                Ok(admit) => return (reply, Some(grant(&mut request, admit))),
+                Ok(admission) => return (reply, Some(grant(&mut request, admission))),
                 Err(refused) => *refused,
             },
             Err(reply) => *reply,
@@ -49,7 +51,7 @@ fn health(core: &Core) -> Reply {
     }
 }
 
-/// A admit, where there is room and an engine; else the response that says why not.
+/// An admission, where there is room and an engine; else the response that says why not.
 async fn admit(core: &Arc<Core>) -> Result<Admission, Box<Reply>> {
     core.admit().await.map_err(|(why, words)| {
         core.counters.refuse(why);

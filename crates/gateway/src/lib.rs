@@ -30,6 +30,8 @@
 mod audio;
 mod caller;
 mod chat;
+mod core;
+mod counters;
 mod error;
 mod gateway;
 mod http;
@@ -38,6 +40,7 @@ mod options;
 mod page;
 mod realtime;
 mod rolling;
+mod session;
 mod text;
 mod upstream;
 

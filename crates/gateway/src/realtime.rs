@@ -21,10 +21,9 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::caller::{Ended, Heard, Says, hear, say};
 use crate::chat::{shorten, words};
+use crate::counters::SessionCounters;
 use crate::error::UpstreamError;
-use crate::gateway::Host;
 use crate::options::{BYTES_PER_MS, Options, Realtime, audio_bytes, audio_ms};
-use crate::page::SessionCounters;
 use crate::text::Transcript;
 use crate::upstream::Model;
 
@@ -148,7 +147,7 @@ pub(crate) async fn converse<IO>(
     engine: &mut WebSocketStream<Io>,
     options: &Options,
     realtime: &Realtime,
-    host: &Host,
+    (model, instance): (&Model, &str),
     counts: &SessionCounters,
 ) -> Ended
 where
@@ -158,9 +157,8 @@ where
     let ended = {
         let (mut to_caller, mut from_caller) = caller.split();
         let (mut to_engine, mut from_engine) = engine.split();
-        let limit = limit(options, realtime, &host.model);
+        let limit = limit(options, realtime, model);
         let up = upward(&mut from_caller, &mut to_engine, options, realtime, &limit, &heard_bytes, counts);
-        let instance = host.server().name.as_str();
         let down = downward(&mut from_engine, &mut to_caller, realtime, instance, &heard_bytes, counts);
         tokio::select! {
             biased;

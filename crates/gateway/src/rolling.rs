@@ -20,10 +20,10 @@ use tokio_tungstenite::WebSocketStream;
 use crate::audio::AudioBuffer;
 use crate::caller::{Ended, Heard, Says, hear, say};
 use crate::chat::{ChatRequest, Recognised};
+use crate::core::{Core, Host};
+use crate::counters::SessionCounters;
 use crate::error::UpstreamError;
-use crate::gateway::{Core, Host};
 use crate::options::{BYTES_PER_MS, Rolling, audio_bytes, audio_ms};
-use crate::page::SessionCounters;
 use crate::text::{Transcript, pieces};
 
 /// A call shorter than this is filled up with silence, as the official package does.
