@@ -8,9 +8,13 @@ default:
 demo *args:
     cargo run --bin tc03 -- --rehearse {{args}}
 
-# Every test but the report program's, as the README has it.
+# Every test but the long studies, as the README has it.
 test:
     cargo test
+
+# The long studies, optimised: does every case find its faults, does every ladder find the reference capacity?
+validity:
+    cargo test --release -p tapedeck-rehearsal --test detection --test reference_capacity -- --include-ignored
 
 # The tests that need programs which not every machine has: zsh, fish, mandoc.
 test-shells:

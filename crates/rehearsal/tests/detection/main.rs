@@ -1,7 +1,7 @@
 //! Faults against cases: what is found, what is not, what alarms without cause. The table is `docs/detection.md`.
 //!
 //! Every row plays the same case with and without the fault, over several seeds, and asks the same question of both.
-//! `TAPEDECK_WRITE_TABLE=1 cargo test -p tapedeck-rehearsal --test detection` writes the table anew.
+//! `TAPEDECK_WRITE_TABLE=1 just validity` writes the table anew.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
 
@@ -191,6 +191,7 @@ fn table(counted: &[(u64, u64)]) -> String {
 }
 
 #[test]
+#[ignore = "takes minutes; `just validity` runs it"]
 fn every_case_finds_its_fault_and_is_quiet_without_it_as_the_table_says() {
     let counted = all();
     let table = table(&counted);
