@@ -1,7 +1,7 @@
 //! Holding the limits of the command line against what was played.
 
 use tapedeck_answers::files;
-use tapedeck_cases::{CaseError, prior_results};
+use tapedeck_cases::CaseError;
 use tapedeck_record::ContentKind;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Assertion, AssertionResult, Capacity, meant_to_fail};
@@ -19,9 +19,8 @@ pub(crate) fn check(
     if assertions.is_empty() {
         return Ok(findings);
     }
-    let n_star = |file: &str| -> Result<Option<u32>, CaseError> {
-        Ok(prior_results::read_file::<Capacity>(dir, file)?.and_then(|capacity| capacity.n_star))
-    };
+    let n_star =
+        |file: &str| Ok::<_, CaseError>(dir.read_json::<Capacity>(file)?.and_then(|found| found.n_star));
     let (of_tape, of_pool) = (n_star(files::CAPACITY)?, n_star(files::CAPACITY_POOL)?);
     for step in steps {
         let Some(done) = dir.finished(step) else { continue };

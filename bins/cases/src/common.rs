@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use tapedeck_answers::NStar;
+use tapedeck_answers::{NStar, NStarSource};
 use tapedeck_cases::{CaseError, Observer, Progress, Role, World};
 use tapedeck_cli::{Failure, address, signals};
 use tapedeck_config::{Config, Setting};
@@ -254,7 +254,7 @@ impl NStarFlag {
             None if !common.has_run() => Err(Failure::Usage(format!(
                 "{case} needs N*: climb a ladder with `tc03` and name its folder with --into RUN_DIR, or give --n-star N"
             ))),
-            given => Ok(given.map(|streams| NStar::new(streams, "--n-star"))),
+            given => Ok(given.map(|streams| NStar::new(streams, NStarSource::Flag))),
         }
     }
 }

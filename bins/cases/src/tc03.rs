@@ -7,6 +7,7 @@ use tapedeck_answers::{LadderAnswer, Repeats};
 use tapedeck_cases::Role;
 use tapedeck_cases::ladder::run as climb;
 use tapedeck_config::{Config, LadderContent, Pace};
+use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
 use tapedeck_cli::Failure;
@@ -114,7 +115,7 @@ fn conclude(cli: &Cli, console: &Console, answer: &LadderAnswer) {
             "capacity": answer.capacity,
             "offline": answer.offline,
             "spread": answer.spread,
-            "sentence": answer.capacity.sentence(),
+            "sentence": answer.capacity.text().en,
             "interrupted": answer.interrupted,
             "run": answer.run,
         });
@@ -166,7 +167,7 @@ pub fn summary(answer: &LadderAnswer) -> Vec<String> {
     let list = |tiers: &[u32]| tiers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
     let state = if capacity.n_star.is_some() && capacity.display().chars().all(|c| c.is_ascii_digit()) {
-        format!(" ({})", capacity.state_name())
+        format!(" ({})", capacity.state.text().en)
     } else {
         String::new()
     };

@@ -4,6 +4,7 @@ use clap::Parser;
 use tapedeck_answers::LongCallsAnswer;
 use tapedeck_cases::Role;
 use tapedeck_cases::long_calls;
+use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
 use tapedeck_cli::Failure;
@@ -49,7 +50,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 #[must_use]
 pub fn summary(answer: &LongCallsAnswer) -> Vec<String> {
     let simulated = if answer.simulated { "  [simulated]" } else { "" };
-    let mut lines = vec![String::new(), format!("{}{simulated}", answer.sentence())];
+    let mut lines = vec![String::new(), format!("{}{simulated}", answer.text())];
     for expected in &answer.predicted {
         let played = answer.tiers.iter().find(|t| t.streams == expected.streams);
         let measured = played.and_then(|t| t.kv_pool_p95);

@@ -3,6 +3,7 @@
 use clap::Parser;
 use tapedeck_answers::{Candidate, TopologyAnswer};
 use tapedeck_cases::topology;
+use tapedeck_l10n::Localize;
 use tapedeck_record::ExitCode;
 
 use tapedeck_cli::Failure;
@@ -55,9 +56,9 @@ pub fn summary(answer: &TopologyAnswer) -> Vec<String> {
     ];
     for candidate in &answer.candidates {
         lines.push(row(candidate));
-        lines.extend(candidate.predicted.iter().map(|one| format!("              {}", one.sentence())));
+        lines.extend(candidate.predicted.iter().map(|one| format!("              {}", one.text())));
     }
-    lines.extend(answer.foretold.iter().cloned());
+    lines.extend(answer.foretold.iter().map(ToString::to_string));
     match &answer.recommended {
         Some(name) => lines.push(format!("Take {name}: {}", answer.why)),
         None if answer.interrupted => {}

@@ -238,8 +238,12 @@ impl HasExitCode for Failure {
     fn exit_code(&self) -> ExitCode {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Trace(_) => ExitCode::Environment,
-            Self::Rescore(RescoreError::Trace(_) | RescoreError::Write(_)) => ExitCode::Environment,
-            Self::Merge { error: MergeError::Write(_) } => ExitCode::Environment,
+            Self::Rescore(RescoreError::Trace(_)) => ExitCode::Environment,
+            Self::Rescore(RescoreError::Run(error)) | Self::Merge { error: MergeError::Run(error) }
+                if error.of_system() =>
+            {
+                ExitCode::Environment
+            }
             Self::Rescore(_) | Self::Merge { .. } | Self::Usage(_) => ExitCode::Usage,
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
 use tapedeck_record::{ExitCode, Schema};
 use tapedeck_slo::{Reason, Verdict};
 
@@ -127,6 +128,47 @@ pub struct Growth {
     pub unstable: bool,
 }
 
+/// What keeps the theory from applying as it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[non_exhaustive]
+pub enum Caveat {
+    /// Arrivals depend on each other.
+    Dependent {
+        /// Law of arrival.
+        law: String,
+    },
+    /// Call lengths are not exponential.
+    NotExponential,
+    /// Erlang C has no answer.
+    NoTheory {
+        /// Why.
+        why: LocalizedText,
+    },
+    /// A sentence of an earlier version, or of a kind that is not known.
+    #[serde(skip)]
+    Recorded(String),
+}
+
+reason!(Caveat);
+
+impl Localize for Caveat {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::Dependent { law } => localized!(
+                "arrivals are {law}, not independent of each other as Erlang assumes: the theory is a guide only",
+                "来电为 {law}，并非 Erlang 所设的彼此独立：理论值仅供参考"
+            ),
+            Self::NotExponential => localized!(
+                "call lengths are not exponential as Erlang C assumes: its share of waiting callers is near, its mean wait needs the factor (1 + CV^2) / 2",
+                "通话时长并非 Erlang C 所设的指数分布：等待比例接近，平均等待需乘 (1 + CV^2) / 2"
+            ),
+            Self::NoTheory { why } => why.clone(),
+            Self::Recorded(sentence) => LocalizedText::same(sentence),
+        }
+    }
+}
+
 /// Everything about one rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalFigures {
@@ -165,7 +207,7 @@ pub struct ArrivalFigures {
     /// The mean wait of Erlang C times `(1 + CV^2) / 2`: a guide for lengths that are not exponential, seconds.
     pub mean_wait_guide_s: Option<f64>,
     /// What keeps the theory from applying as it stands.
-    pub caveats: Vec<String>,
+    pub caveats: Vec<Caveat>,
     /// Little's law; empty where nobody was carried.
     pub little: Option<Little>,
     /// Growth of the number in the system; empty where the window is too short to tell.

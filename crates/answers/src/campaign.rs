@@ -258,7 +258,7 @@ pub enum LeftOut {
     /// Something that the config does not give: the message says what, and how to mend it.
     Error {
         /// The message.
-        message: String,
+        message: LocalizedText,
     },
 }
 
@@ -274,16 +274,9 @@ impl Localize for LeftOut {
                 )
             }
             Self::Refused { why } => why.text(),
-            Self::Error { message } => LocalizedText::same(message),
+            Self::Error { message } => message.clone(),
         }
     }
-}
-
-/// `N* = 48`, or `N* >= 48, censored` where it is only a bound.
-fn n_star(name: &LocalizedText, state: CapacityState, n_star: Option<u32>) -> LocalizedText {
-    let shown = state.n_star(n_star);
-    let between = if shown.en.starts_with('>') { " " } else { " = " };
-    LocalizedText::join(&[name.clone(), shown], between, between)
 }
 
 impl Localize for PartAnswer {
@@ -298,9 +291,9 @@ impl Localize for PartAnswer {
             Self::MemoryUnknown => {
                 localized!("what a stream costs could not be measured", "没能测出单路开销")
             }
-            Self::Ladder { n_star: streams, state } => n_star(&LocalizedText::same("N*"), *state, *streams),
-            Self::LongCalls { n_star: streams, state } => {
-                n_star(&localized!("N* with long calls", "长通话 N*"), *state, *streams)
+            Self::Ladder { n_star, state } => state.stated("N*".into(), *n_star),
+            Self::LongCalls { n_star, state } => {
+                state.stated(localized!("N* with long calls", "长通话 N*"), *n_star)
             }
             Self::Repeatability { repeatability } => repeatability.text(),
             Self::Quality { answer } => answer.text(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
+use tapedeck_l10n::{Localize, LocalizedText, StaticText, localized, reason};
 use tapedeck_record::{ExitCode, Outcome, Schema};
 use tapedeck_slo::Recovery;
 
@@ -74,11 +74,11 @@ impl Fault {
 
     /// What was done, as the begin of a sentence.
     #[must_use]
-    pub const fn done(self) -> &'static str {
+    pub const fn done(self) -> StaticText {
         match self {
-            Self::Kill => "killed",
-            Self::Freeze => "froze",
-            Self::BalancerRestart => "restarted",
+            Self::Kill => StaticText::new("killed", "杀死"),
+            Self::Freeze => StaticText::new("froze", "冻结"),
+            Self::BalancerRestart => StaticText::new("restarted", "重启"),
         }
     }
 }
@@ -184,53 +184,67 @@ impl Incident {
 
     /// What happened, in plain sentences.
     #[must_use]
-    pub fn sentences(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<LocalizedText> {
         let Timeline { fault, instance, start_s, well_s, fault_s, .. } = &self.timeline;
-        let mut said =
-            vec![format!("{} {instance} at {} streams ({:.2} N*)", fault.done(), self.streams, self.share)];
-        said.push(format!(
-            "{} of {} calls in flight on it broke{}",
-            self.in_flight.broken(),
-            self.in_flight.calls,
-            listed(&self.in_flight)
-        ));
+        let (streams, share) = (self.streams, self.share);
+        let mut said = vec![
+            localized!(
+                "{} {instance} at {streams} streams ({share:.2} N*)",
+                "{streams} 路（{share:.2} N*）时{} {instance}"; fault.done()
+            ),
+            localized!("{} in flight on it broke{}", "其上进行中的通话{}中断{}"; of(&self.in_flight), listed(&self.in_flight)),
+        ];
         if self.in_flight_elsewhere.broken() > 0 {
-            said.push(format!(
-                "{} of {} calls in flight elsewhere broke as well{}",
-                self.in_flight_elsewhere.broken(),
-                self.in_flight_elsewhere.calls,
-                listed(&self.in_flight_elsewhere)
+            let elsewhere = &self.in_flight_elsewhere;
+            said.push(localized!(
+                "{} in flight elsewhere broke as well{}",
+                "别处进行中的通话也有{}中断{}"; of(elsewhere), listed(elsewhere)
             ));
         }
         said.push(match self.ejected_s {
-            Some(s) if s <= 0.0 => "the balancer lost no new call".into(),
-            Some(s) => format!("the balancer lost its last new call {s:.1} s after the fault"),
-            None => "the balancer lost new calls for as long as the fault lasted".into(),
+            Some(s) if s <= 0.0 => localized!("the balancer lost no new call", "负载均衡没有丢失新通话"),
+            Some(s) => localized!(
+                "the balancer lost its last new call {s:.1} s after the fault",
+                "负载均衡在故障后 {s:.1} s 丢失最后一通新通话"
+            ),
+            None => localized!(
+                "the balancer lost new calls for as long as the fault lasted",
+                "整个故障期间负载均衡都在丢失新通话"
+            ),
         });
-        said.push(format!(
-            "{} of {} new calls failed{}",
-            self.new_calls.broken(),
-            self.new_calls.calls,
-            listed(&self.new_calls)
+        let Toll { calls, .. } = self.new_calls;
+        let failed = self.new_calls.broken();
+        said.push(localized!(
+            "{failed} of {calls} new calls failed{}",
+            "{calls} 通新通话中有 {failed} 通失败{}"; listed(&self.new_calls)
         ));
-        said.push(overload(&self.alone, self.alone_back_s, "without it"));
+        let alone = StaticText::new("without it", "缺少它时");
+        said.push(overload(&self.alone, self.alone_back_s, alone));
         if start_s.is_some() {
-            said.push(overload(&self.recovery, self.back_s, "with its return"));
+            let returned = StaticText::new("with its return", "它恢复后");
+            said.push(overload(&self.recovery, self.back_s, returned));
         }
         said.push(match (start_s, well_s, self.rejoined_s) {
-            (None, ..) => "it was not brought back".into(),
-            (Some(_), None, _) => "it was told to come back and did not become well".into(),
-            (Some(start), Some(well), Some(rejoined)) => format!(
-                "told to come back {:.0} s after the fault, it was well {:.1} s later and served its first call {rejoined:.1} s later",
-                start - fault_s,
-                well - start
+            (None, ..) => localized!("it was not brought back", "没有让它恢复"),
+            (Some(_), None, _) => {
+                localized!("it was told to come back and did not become well", "已令其恢复，但没有恢复正常")
+            }
+            (Some(start), Some(well), Some(rejoined)) => {
+                let (after, well) = (start - fault_s, well - start);
+                localized!(
+                    "told to come back {after:.0} s after the fault, it was well {well:.1} s later and served its first call {rejoined:.1} s later",
+                    "故障后 {after:.0} s 令其恢复，{well:.1} s 后正常，{rejoined:.1} s 后接到第一通"
+                )
+            }
+            (Some(_), Some(_), None) => localized!(
+                "it came back well, but the balancer gave it no call",
+                "它已恢复正常，但负载均衡没有给它通话"
             ),
-            (Some(_), Some(_), None) => "it came back well, but the balancer gave it no call".into(),
         });
         said.push(if self.retries_needed {
-            "clients have to retry: calls were lost".into()
+            localized!("clients have to retry: calls were lost", "客户端必须重试：有通话丢失")
         } else {
-            "no client had to retry".into()
+            localized!("no client had to retry", "没有客户端需要重试")
         });
         said
     }
@@ -242,19 +256,32 @@ pub fn known(recovery: &Recovery) -> bool {
     recovery.steps.iter().any(|s| s.lag_p95_s.is_some())
 }
 
-fn listed(toll: &Toll) -> String {
-    let errors: Vec<String> = toll.errors.iter().map(|(o, n)| format!("{n} {}", o.name())).collect();
-    if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) }
+fn of(toll: &Toll) -> LocalizedText {
+    let (broken, calls) = (toll.broken(), toll.calls);
+    localized!("{broken} of {calls} calls", "（共 {calls} 通）有 {broken} 通")
 }
 
-fn overload(recovery: &Recovery, back_s: Option<f64>, when: &str) -> String {
+fn listed(toll: &Toll) -> LocalizedText {
+    let errors: Vec<String> = toll.errors.iter().map(|(o, n)| format!("{n} {}", o.name())).collect();
+    match errors.is_empty() {
+        true => LocalizedText::default(),
+        false => localized!(" ({})", "（{}）", errors.join(", ")),
+    }
+}
+
+fn overload(recovery: &Recovery, back_s: Option<f64>, when: StaticText) -> LocalizedText {
     match (recovery.overloaded, back_s) {
-        (false, Some(_)) => format!("{when}, lag stayed within its limit"),
-        (true, Some(s)) => format!("{when}, lag was back within its limit {s:.0} s after the fault"),
+        (false, Some(_)) => localized!("{}, lag stayed within its limit", "{}，欠账延迟未超上限"; when),
+        (true, Some(s)) => localized!(
+            "{}, lag was back within its limit {s:.0} s after the fault",
+            "{}，欠账延迟在故障后 {s:.0} s 回到上限以内"; when
+        ),
         (_, None) if !known(recovery) => {
-            format!("{when}, nothing shows how far answers lagged")
+            localized!("{}, nothing shows how far answers lagged", "{}，看不出应答落后多少"; when)
         }
-        (_, None) => format!("{when}, lag did not come back within its limit"),
+        (_, None) => {
+            localized!("{}, lag did not come back within its limit", "{}，欠账延迟没有回到上限以内"; when)
+        }
     }
 }
 

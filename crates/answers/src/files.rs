@@ -1,10 +1,10 @@
 //! The files that answers are kept in, and how they are read.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tapedeck_rundir::{RunDirError, read_json};
 use tapedeck_slo::Capacity;
 
 use crate::{
@@ -44,39 +44,12 @@ kept_in! {
     Vec<Repeats> => "repeats.json",
 }
 
-/// A file that is there and cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{file}: {why}")]
-#[non_exhaustive]
-pub struct AnswerError {
-    /// The file's name in the run directory.
-    pub file: String,
-    /// Line at which reading failed, from 1; 0 where the file could not be opened.
-    pub line: usize,
-    /// What is wrong with it.
-    pub why: String,
-}
-
 /// The answer of one case; nothing where there is no such file.
 ///
 /// # Errors
 /// A file that is there and cannot be read: damaged, or written by a newer version.
-pub fn read<T: AnswerFile>(dir: &Path) -> Result<Option<T>, AnswerError> {
-    read_file(dir, T::FILE)
-}
-
-/// Any JSON file of a run directory by its name; nothing where there is no such file.
-///
-/// # Errors
-/// As [`read()`].
-pub fn read_file<T: DeserializeOwned>(dir: &Path, file: &str) -> Result<Option<T>, AnswerError> {
-    let failed = |line, why| AnswerError { file: file.to_string(), line, why };
-    let text = match std::fs::read_to_string(dir.join(file)) {
-        Ok(text) => text,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(failed(0, e.to_string())),
-    };
-    serde_json::from_str(&text).map(Some).map_err(|e| failed(e.line(), e.to_string()))
+pub fn read<T: AnswerFile>(dir: &Path) -> Result<Option<T>, RunDirError> {
+    read_json(dir, T::FILE)
 }
 
 /// Every answer that the cases left in one run directory.
@@ -109,10 +82,10 @@ pub struct Answers {
 impl Answers {
     /// Reads them all. What is there and cannot be read is told, and its place stays empty.
     #[must_use]
-    pub fn read(dir: &Path) -> (Self, Vec<AnswerError>) {
+    pub fn read(dir: &Path) -> (Self, Vec<RunDirError>) {
         let mut unread = Vec::new();
         let answers = Self {
-            capacity: kept(read_file(dir, CAPACITY), &mut unread),
+            capacity: kept(read_json(dir, CAPACITY), &mut unread),
             single_stream: kept(read(dir), &mut unread),
             footprint: kept(read(dir), &mut unread),
             long_calls: kept(read(dir), &mut unread),
@@ -128,7 +101,7 @@ impl Answers {
     }
 }
 
-fn kept<T>(read: Result<Option<T>, AnswerError>, unread: &mut Vec<AnswerError>) -> Option<T> {
+fn kept<T>(read: Result<Option<T>, RunDirError>, unread: &mut Vec<RunDirError>) -> Option<T> {
     read.unwrap_or_else(|e| {
         unread.push(e);
         None

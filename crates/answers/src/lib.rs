@@ -31,18 +31,18 @@ pub mod single_stream;
 pub mod soak;
 pub mod topology;
 
-pub use arrivals::{ArrivalFigures, ArrivalRate, ArrivalsAnswer, Compared, Growth, Little, Measured};
+pub use arrivals::{ArrivalFigures, ArrivalRate, ArrivalsAnswer, Caveat, Compared, Growth, Little, Measured};
 pub use campaign::{
     CampaignAnswer, CampaignStop, LeftOut, NStarBound, Part, PartAnswer, PartDone, Rerun, RerunReason,
 };
 pub use decision::Decision;
 pub use fault::{Fault, FaultAnswer, FaultReason, Incident, Pinned, Timeline, Toll};
-pub use files::{AnswerError, AnswerFile, Answers, read, read_file};
+pub use files::{AnswerFile, Answers, read};
 pub use footprint::{FootprintAnswer, Level, NoGpu, TableRow};
 pub use ladder::{Ceiling, LadderAnswer, Repeats};
 pub use long_calls::LongCallsAnswer;
-pub use n_star::NStar;
-pub use pools::{InstancePool, Occupation};
+pub use n_star::{NStar, NStarSource};
+pub use pools::{InstancePool, Occupation, OccupationSource};
 pub use quality::{QualityAnswer, QualityFinding, QualityPoint, Rates, Rise, RiseFinding};
 pub use rate::ErrorRate;
 pub use repeatability::RepeatabilityAnswer;

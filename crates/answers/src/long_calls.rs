@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_record::Schema;
 use tapedeck_slo::{Capacity, TierReport};
 
@@ -37,24 +38,26 @@ pub struct LongCallsAnswer {
     pub run: PathBuf,
 }
 
-impl LongCallsAnswer {
-    /// The answer in one plain sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
+impl Localize for LongCallsAnswer {
+    fn text(&self) -> LocalizedText {
         let NStar { streams, source } = &self.n_star;
-        match self.decision {
-            Decision::Yes => format!("N* = {streams} ({source}) holds with long calls"),
-            Decision::No => format!(
-                "N* = {streams} ({source}) does not hold with long calls: {} with them{}",
-                self.capacity.display(),
-                self.correction.map(|c| format!(", correction {c:.2}")).unwrap_or_default()
-            ),
-            Decision::Undecidable => {
-                format!(
-                    "not decidable with long calls: {} of N* = {streams} ({source})",
-                    self.capacity.display()
+        let n_star = localized!("N* = {streams} ({})", "N* = {streams}（{}）"; source.text());
+        let shown = self.capacity.state.n_star(self.capacity.n_star);
+        match (self.decision, self.correction) {
+            (Decision::Yes, _) => localized!("{} holds with long calls", "{} 对长通话同样成立"; n_star),
+            (Decision::No, correction) => {
+                let correction = correction.map_or_else(LocalizedText::default, |c| {
+                    localized!(", correction {c:.2}", "，修正系数 {c:.2}")
+                });
+                localized!(
+                    "{} does not hold with long calls: {} with them{}",
+                    "{} 对长通话不成立：长通话为 {}{}"; n_star, shown, correction
                 )
             }
+            (Decision::Undecidable, _) => localized!(
+                "not decidable with long calls: {} of {}",
+                "长通话无法判定：{}，对照 {}"; shown, n_star
+            ),
         }
     }
 }

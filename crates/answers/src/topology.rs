@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
 use tapedeck_record::{ExitCode, Schema};
+use tapedeck_sizing::whatif::{FitNote, Supposition};
 use tapedeck_slo::{Capacity, CapacityState, TierReport};
 
 use crate::n_star::NStar;
@@ -25,7 +26,7 @@ pub struct TopologyAnswer {
     pub why: TopologyReason,
     /// How good the fit is that the predictions rest on, or why nothing was predicted.
     #[serde(default)]
-    pub foretold: Vec<String>,
+    pub foretold: Vec<FitNote>,
     /// Whether that is another one than the first.
     pub better: bool,
     /// Where everything is written down.
@@ -76,8 +77,8 @@ pub struct Candidate {
 /// N* of a topology as it was predicted: a range that is meant to hold it 95 times in 100.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Predicted {
-    /// On which supposition, e.g. `if instances do not slow each other`; empty where there is none.
-    pub given: String,
+    /// On which supposition.
+    pub given: Supposition,
     /// N* of the best fit.
     pub n_star: u32,
     /// Lowest.
@@ -99,18 +100,22 @@ impl Predicted {
             }
         };
     }
+}
 
-    /// The prediction in words.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let given = if self.given.is_empty() { String::new() } else { format!(" {}", self.given) };
+impl Localize for Predicted {
+    fn text(&self) -> LocalizedText {
+        let mut given = self.given.text();
+        if !given.en.is_empty() {
+            given = localized!(" {}", "，{}"; given);
+        }
         let verdict = match self.agrees {
-            Some(true) => "; the measurement agrees",
-            Some(false) => "; the measurement DIFFERS",
-            None => "",
+            Some(true) => localized!("; the measurement agrees", "；与实测相符"),
+            Some(false) => localized!("; the measurement DIFFERS", "；与实测不符"),
+            None => LocalizedText::default(),
         };
         let Self { n_star, low, high, .. } = self;
-        format!("N* = {n_star} ({low} to {high}){given}, predicted, not measured{verdict}")
+        let range = localized!("N* = {n_star} ({low} to {high})", "N* = {n_star}（{low} 至 {high}）");
+        localized!("{}{}, predicted, not measured{}", "{}{}，预测，非实测{}"; range, given, verdict)
     }
 }
 
@@ -252,10 +257,10 @@ mod tests {
             (36, 40, None, Some(36), Nothing, Some(false)),
             (30, 40, None, None, Undecided, None),
         ] {
-            let mut one = Predicted { given: String::new(), n_star: low, low, high, agrees: None };
+            let mut one = Predicted { given: Supposition::Nothing, n_star: low, low, high, agrees: None };
             one.hold_against(&measured(n_star, fail, state));
             assert_eq!(one.agrees, agrees, "{low} to {high} against {n_star:?}, {fail:?}");
-            assert!(one.sentence().contains("predicted, not measured"));
+            assert!(one.text().en.contains("predicted, not measured"));
         }
     }
 }

@@ -6,12 +6,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tapedeck_answers::{
-    Advantage, CampaignStop, FaultReason, LeftOut, NStarBound, NoGpu, PartAnswer, PartDone, QualityFinding,
-    Rerun, RerunReason, SingleStreamReason, SoakContent, SoakReason, SoakRestart, TopologyReason,
+    Advantage, CampaignStop, Caveat, FaultReason, LeftOut, NStarBound, NStarSource, NoGpu, OccupationSource,
+    PartAnswer, PartDone, QualityFinding, Rerun, RerunReason, SingleStreamReason, SoakContent, SoakReason,
+    SoakRestart, TopologyAnswer, TopologyReason,
 };
-use tapedeck_l10n::Localize;
+use tapedeck_l10n::{Localize, localized};
 use tapedeck_record::{ControlRefusal, Outcome};
-use tapedeck_sizing::CalibrationNote;
+use tapedeck_sizing::whatif::{Figure, FitNote, Grade, Supposition};
+use tapedeck_sizing::{CalibrationNote, PoolSource};
 use tapedeck_slo::{CapacityState, Leak, LeakVerdict, Reason, Repeatability, TtftBasis, Verdict};
 
 /// Is written with its English text, read back as it was, and told in Chinese; the bare text of an earlier version stays.
@@ -87,6 +89,51 @@ fn reasons_of_single_cases() {
 }
 
 #[test]
+fn where_figures_come_from_and_what_keeps_a_theory_from_them() {
+    holds(vec![NStarSource::Ladder { state: CapacityState::Exact }, NStarSource::LongCalls]);
+    holds(vec![PoolSource::Log, PoolSource::NoPage, PoolSource::NotTold]);
+    holds(vec![CalibrationNote::PoolFrom { sources: vec![PoolSource::Log] }]);
+    holds(vec![
+        OccupationSource::Measured { ratio: 1.25 },
+        OccupationSource::Theory { session: "plan".into() },
+    ]);
+    holds(vec![
+        Caveat::Dependent { law: "regular".into() },
+        Caveat::NotExponential,
+        Caveat::NoTheory { why: localized!("unstable", "不稳定") },
+    ]);
+    holds(vec![Supposition::Independent, Supposition::Shared]);
+    holds(vec![
+        FitNote::Error { tiers: 5, grade: Grade::Fair, seen: 0.1, left_out: 0.3, usual: 0.2 },
+        FitNote::Bias { figure: Figure::RtfP95, by: -0.2 },
+        FitNote::OtherLaw,
+        FitNote::AgeLag { ms_per_min: 600.0, error: 0.4, with_it: 0.1 },
+        FitNote::AgeSlope { ms_per_min: 90.0 },
+        FitNote::KvRatio { ratio: 1.4 },
+        FitNote::PoolFitted,
+        FitNote::NoKv,
+        FitNote::KvSpread { off: 0.5 },
+        FitNote::NotPredicted { why: localized!("no tape", "没有带") },
+    ]);
+}
+
+/// Of a run of commit b1e4290, where suppositions were plain words.
+#[test]
+fn an_older_topology_is_read() {
+    let old = r#"{"n_star": {"streams": 48, "source": "capacity.json (exact)"}, "candidates": [], "recommended": null,
+        "why": "none is better than 3x0.30", "foretold": ["nothing was predicted: no manifest"], "better": false,
+        "run": "r", "simulated": true, "interrupted": false}"#;
+    let read: TopologyAnswer = serde_json::from_str(old).unwrap();
+    assert_eq!(read.n_star.source.to_string(), "capacity.json (exact)");
+    assert_eq!(read.foretold, [FitNote::Recorded("nothing was predicted: no manifest".into())]);
+    let predicted = r#"{"given": "", "n_star": 45, "low": 42, "high": 48, "agrees": true}"#;
+    let predicted: tapedeck_answers::Predicted = serde_json::from_str(predicted).unwrap();
+    let text = predicted.text();
+    assert_eq!(text.en, "N* = 45 (42 to 48), predicted, not measured; the measurement agrees");
+    assert_eq!(text.zh, "N* = 45（42 至 48），预测，非实测；与实测相符");
+}
+
+#[test]
 fn reasons_of_a_soak() {
     let leak = Leak {
         verdict: LeakVerdict::Leak,
@@ -138,6 +185,7 @@ fn reasons_of_a_campaign() {
         PartAnswer::FaultReasons { reasons: vec![FaultReason::NotInTime { streams: 24 }] },
         PartAnswer::Topology { why: better() },
         PartAnswer::LeftOut { why: LeftOut::Refused { why: refusal() } },
+        PartAnswer::LeftOut { why: LeftOut::Error { message: localized!("no N*", "没有 N*") } },
     ]);
     holds(vec![RerunReason::Drift, RerunReason::BetterTopology { why: better() }]);
     holds(vec![CampaignStop::Waits { why: RerunReason::Drift, flag: "--on-drift".into() }]);

@@ -95,7 +95,7 @@ pub async fn run(
         let id = StepId::new(Case::Arrivals, about_at_once(law, &offer)).with_label(rate_of(law));
         let step = id.to_string();
         let earlier = match steps.dir.finished(&step) {
-            Some(_) => prior_results::read_file(steps.dir, &answer_file(&step))?,
+            Some(_) => steps.dir.read_json(&answer_file(&step))?,
             None => None,
         };
         let rate = match earlier {
@@ -264,7 +264,7 @@ async fn one(
     });
     dir.write_file(&format!("arrivals-{step}.csv"), table_of(&finished.left.all).as_bytes())?;
     if let Some(rate) = &rate {
-        prior_results::write_file(dir, &answer_file(step), rate)?;
+        dir.write_json(&answer_file(step), rate)?;
     }
     let (cut, _) = finished.commit(world, dir, watch).await?;
     Ok((cut, rate))

@@ -6,10 +6,11 @@
 pub mod plan;
 
 use tapedeck_answers::{
-    AnswerFile, CampaignAnswer, CampaignStop, Decision, Fault, LeftOut, NStar, NStarBound, Part, PartAnswer,
+    CampaignAnswer, CampaignStop, Decision, Fault, LeftOut, NStar, NStarBound, NStarSource, Part, PartAnswer,
     PartDone, Rerun, RerunReason, TopologyAnswer,
 };
 use tapedeck_config::{CampaignConfig, Config, Policy};
+use tapedeck_l10n::Localize;
 use tapedeck_record::{ExitCode, HasExitCode, Schema};
 use tapedeck_rundir::{RunDir, RunInfo};
 use tapedeck_slo::Capacity;
@@ -131,7 +132,7 @@ impl Campaign<'_> {
             // What the config does not give cannot be measured; the other parts can.
             Err(CaseError::Control { what }) => (None, PartAnswer::LeftOut { why: what }),
             Err(e) if e.exit_code() == ExitCode::Usage => {
-                (None, PartAnswer::LeftOut { why: LeftOut::Error { message: e.to_string() } })
+                (None, PartAnswer::LeftOut { why: LeftOut::Error { message: e.text() } })
             }
             Err(e) => return Err(e),
         };
@@ -143,7 +144,7 @@ impl Campaign<'_> {
     async fn case(&mut self, part: Part) -> Result<Outcome, CaseError> {
         let (world, watch) = (self.world, self.watch);
         // A rerun may have found another than this run's own ladder; the campaign's file names both.
-        let n_star = self.answer.n_star.map(|streams| NStar::new(streams, CampaignAnswer::FILE));
+        let n_star = self.answer.n_star.map(|streams| NStar::new(streams, NStarSource::Campaign));
         let dir = &mut *self.dir;
         Ok(match part {
             Part::Tc01 => {

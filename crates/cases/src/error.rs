@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tapedeck_answers::LeftOut;
 use tapedeck_config::ConfigError;
-use tapedeck_l10n::Localize;
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_load::PrepareError;
 use tapedeck_record::{ExitCode, HasExitCode};
 use tapedeck_rundir::RunDirError;
@@ -22,22 +22,22 @@ pub enum CaseError {
     #[error(transparent)]
     Tape(#[from] TapeError),
     /// A tape that the case plays is not in the config.
-    #[error("no [{section}] in the config: {hint}")]
+    #[error("{}", self.text())]
     NoTape {
         /// Section that should name it.
         section: &'static str,
         /// How to mend it.
-        hint: &'static str,
+        hint: LocalizedText,
     },
     /// What an earlier case should have left is not there.
-    #[error("{what} in {}; {hint}", run.display())]
+    #[error("{}", self.text())]
     Missing {
         /// What is missing.
-        what: String,
+        what: LocalizedText,
         /// The run directory.
         run: PathBuf,
         /// The command that makes it, or the flag that stands in for it.
-        hint: String,
+        hint: LocalizedText,
     },
     /// The tape's audio cannot be cut for the dialect.
     #[error(transparent)]
@@ -80,14 +80,23 @@ pub enum CaseError {
         /// What, to whom, why not, and how to mend it.
         what: LeftOut,
     },
-    /// The answer cannot be written down.
-    #[error("the answer cannot be written as JSON: {0}")]
-    Answer(serde_json::Error),
 }
 
-impl CaseError {
-    pub(crate) const fn answer(error: serde_json::Error) -> Self {
-        Self::Answer(error)
+/// What leaves a part of a campaign out has its Chinese; of the others, those who measured know their servers' words.
+impl Localize for CaseError {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::Config(error) => error.text(),
+            Self::Control { what } => what.text(),
+            Self::NoTape { section, hint } => {
+                localized!("no [{section}] in the config: {}", "配置里没有 [{section}]：{}"; hint)
+            }
+            Self::Missing { what, run, hint } => {
+                let run = run.display();
+                localized!("{} in {run}; {}", "{run} 中：{}；{}"; what, hint)
+            }
+            other => LocalizedText::same(other.to_string()),
+        }
     }
 }
 
@@ -101,9 +110,7 @@ impl HasExitCode for CaseError {
             | Self::NoTape { .. }
             | Self::Missing { .. }
             | Self::Control { .. } => ExitCode::Usage,
-            Self::Preflight { .. } | Self::InstanceDown { .. } | Self::TooHot { .. } | Self::Answer(_) => {
-                ExitCode::Environment
-            }
+            Self::Preflight { .. } | Self::InstanceDown { .. } | Self::TooHot { .. } => ExitCode::Environment,
         }
     }
 }

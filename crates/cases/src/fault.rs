@@ -58,9 +58,7 @@ pub async fn run(
         let id = StepId::new(Case::Fault, streams).with_label(label);
         let step = id.to_string();
         let file = format!("tc06/{step}.json");
-        if let (Some(_), Some(incident)) =
-            (steps.dir.finished(&step), prior_results::read_file(steps.dir, &file)?)
-        {
+        if let (Some(_), Some(incident)) = (steps.dir.finished(&step), steps.dir.read_json(&file)?) {
             steps.taken_over();
             answer.incidents.push(incident);
             continue;
@@ -74,7 +72,7 @@ pub async fn run(
             return Ok(answer);
         };
         for sentence in incident.sentences() {
-            steps.say(&sentence);
+            steps.say(&sentence.en);
         }
         answer.incidents.push(incident);
     }

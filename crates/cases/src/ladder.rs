@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tapedeck_answers::{Ceiling, LadderAnswer, LeftOut, Repeats, files};
 use tapedeck_config::{Config, LadderContent, Pace};
+use tapedeck_l10n::Localize;
 use tapedeck_record::{CallRecord, Case, ContentKind, OutcomeClass, PaceKind, StepId};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{
@@ -50,12 +51,8 @@ pub async fn run(world: &World, dir: &mut RunDir, watch: &dyn Observer) -> Resul
     // Only the plain ladder's N* is the run's; what others found stands beside it.
     match (world.config.ladder.pace, world.config.ladder.content) {
         (Pace::Off, _) => prior_results::write(dir, &answer.offline)?,
-        (Pace::Real, LadderContent::Pool) => {
-            prior_results::write_file(dir, files::CAPACITY_POOL, &answer.capacity)?
-        }
-        (Pace::Real, LadderContent::Tape) => {
-            prior_results::write_file(dir, files::CAPACITY, &answer.capacity)?
-        }
+        (Pace::Real, LadderContent::Pool) => dir.write_json(files::CAPACITY_POOL, &answer.capacity)?,
+        (Pace::Real, LadderContent::Tape) => dir.write_json(files::CAPACITY, &answer.capacity)?,
     }
     if !answer.spread.is_empty() {
         prior_results::write(dir, &answer.spread)?;
@@ -87,7 +84,7 @@ impl Ladder<'_> {
                 continue;
             }
             if let Some(stop) = ladder_should_stop(&self.tiers, &config.slo) {
-                self.steps.say(stop.sentence());
+                self.steps.say(&stop.text().en);
                 return Ok(());
             }
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_config::{Config, ConfigError, LoadConfig, TapeConfig, key};
+use tapedeck_l10n::{LocalizedText, localized};
 use tapedeck_load::PreparedCalls;
 use tapedeck_protocol::Dialect;
 use tapedeck_tape::{FreezeOptions, Pool, Quota, ScanOptions, Spec, Tape, freeze, nominal_bucket, scan};
@@ -41,15 +42,20 @@ impl Role {
     }
 
     /// What to do where it is missing.
-    const fn hint(self) -> &'static str {
-        match self {
-            Self::A => "freeze one with `tapectl freeze POOL --spec tape-a` and name it in [tape]",
-            Self::B => "freeze one with `tapectl freeze POOL --spec tape-b` and name it in [tape_b]",
-            Self::Labelled => {
-                "freeze one with `tapectl freeze POOL --spec labelled` and name it in [labelled]"
+    fn hint(self) -> LocalizedText {
+        let section = self.section();
+        let spec = match self {
+            Self::A => "tape-a",
+            Self::B => "tape-b",
+            Self::Labelled => "labelled",
+            Self::Pool => {
+                return localized!("give the folder of recordings in [pool]", "请在 [pool] 给出录音目录");
             }
-            Self::Pool => "give the folder of recordings in [pool]",
-        }
+        };
+        localized!(
+            "freeze one with `tapectl freeze POOL --spec {spec}` and name it in [{section}]",
+            "请用 `tapectl freeze POOL --spec {spec}` 冻结一条带，并写入 [{section}]"
+        )
     }
 
     pub(crate) fn missing(self) -> CaseError {

@@ -1,9 +1,10 @@
 //! TC-03b: long calls. Does N* hold when calls go on for minutes, and if not, what does?
 
 use tapedeck_answers::{Decision, LongCallsAnswer, NStar};
+use tapedeck_l10n::Localize;
 use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
-use tapedeck_slo::{Capacity, CapacityState, TierReport, Verdict, capacity, next_refinement};
+use tapedeck_slo::{Capacity, CapacityState, LadderStop, TierReport, Verdict, capacity, next_refinement};
 
 use crate::error::CaseError;
 use crate::loaded_tape::Role;
@@ -35,13 +36,13 @@ pub async fn run(
 
     let mut steps = Steps::new(world, dir, watch);
     for expected in &predicted {
-        steps.say(&expected.sentence());
+        steps.say(&expected.text().en);
     }
     let mut tiers: Vec<TierReport> = Vec::new();
     for &streams in &loads {
         tiers.extend(steps.play(&point(world, streams, false)).await?);
         if tiers.last().is_some_and(TierReport::hard_limit) {
-            steps.say("the KV pool filled up or a request was preempted, so nothing higher is tried");
+            steps.say(&LadderStop::RedLine.text().en);
             break;
         }
     }

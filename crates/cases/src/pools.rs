@@ -1,10 +1,11 @@
 //! KV pools: how large they are, and what a tape will take of them.
 
-use tapedeck_answers::{FootprintAnswer, InstancePool, Occupation};
+use tapedeck_answers::{FootprintAnswer, InstancePool, Occupation, OccupationSource};
 use tapedeck_config::{ConfigError, key};
+use tapedeck_l10n::Localize;
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
 use tapedeck_rundir::RunDir;
-use tapedeck_sizing::{SizingError, kv};
+use tapedeck_sizing::{PoolSource, SizingError, kv};
 use tapedeck_transport::HttpLimits;
 
 use crate::environment;
@@ -17,21 +18,26 @@ use crate::world::World;
 pub async fn pools(world: &World) -> Vec<InstancePool> {
     let mut all = Vec::new();
     for instance in &world.instances {
-        let mut why = "it has no metrics page".to_string();
+        let mut why = PoolSource::NoPage;
         let mut page: Option<PoolInfo> = None;
         if let Some(endpoint) = instance.metrics.as_ref().filter(|_| instance.kind != EngineKind::None) {
             let bearer = instance.bearer.as_ref();
             match scrape(&*world.connector, endpoint, bearer, instance.kind, HttpLimits::default()).await {
                 Ok(scraped) => {
-                    why = "neither its page nor its log tells".into();
+                    why = PoolSource::NotTold;
                     page = scraped.normalised.pool;
                 }
-                Err(e) => why = e.to_string(),
+                Err(e) => why = PoolSource::Unreadable { why: e.to_string() },
             }
         }
+        let on_page = page.as_ref().is_some_and(|pool| pool.size_tokens.is_some());
         let pool = environment::pool(world, &instance.name, page).await;
         let tokens = pool.as_ref().and_then(|p| p.size_tokens);
-        let source = pool.map(|p| p.source).filter(|_| tokens.is_some()).unwrap_or(why);
+        let source = match pool.filter(|_| tokens.is_some()) {
+            Some(pool) if on_page => PoolSource::Page { series: pool.source },
+            Some(_) => PoolSource::Log,
+            None => why,
+        };
         all.push(InstancePool { name: instance.name.clone(), tokens, source });
     }
     all
@@ -57,8 +63,8 @@ pub async fn occupation(
     let theory = stream_tokens(world, role)?;
     let measured = prior_results::read::<FootprintAnswer>(dir)?.and_then(|a| a.measured_over_theory());
     let (stream_tokens, source) = match measured {
-        Some(ratio) => (theory * ratio, format!("theory x {ratio:.2}, as TC-02 measured")),
-        None => (theory, format!("theory of a `{}` session", world.config.sizing.session)),
+        Some(ratio) => (theory * ratio, OccupationSource::Measured { ratio }),
+        None => (theory, OccupationSource::Theory { session: world.config.sizing.session.clone() }),
     };
     let total = total_tokens(&pools(world).await);
     #[expect(clippy::cast_precision_loss, reason = "tokens of a few pools are far below 2^53")]
@@ -80,7 +86,7 @@ fn stream_tokens(world: &World, role: Role) -> Result<f64, CaseError> {
 }
 
 pub(crate) fn of_sizing(error: SizingError) -> CaseError {
-    ConfigError::value(key!(sizing), error.to_string()).into()
+    ConfigError::value(key!(sizing), error.text()).into()
 }
 
 #[cfg(test)]
@@ -88,7 +94,7 @@ mod tests {
     use super::*;
 
     fn pool(tokens: Option<u64>) -> InstancePool {
-        InstancePool { name: "a".into(), tokens, source: String::new() }
+        InstancePool { name: "a".into(), tokens, source: PoolSource::Log }
     }
 
     #[test]

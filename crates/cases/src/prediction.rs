@@ -8,14 +8,16 @@ use std::fmt;
 use std::path::Path;
 
 use tapedeck_answers::Predicted;
+use tapedeck_l10n::LocalizedText;
+use tapedeck_sizing::whatif::FitNote;
 
 /// What was predicted of several topologies.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prediction {
     /// By the topology's name; several where a supposition is open.
     pub of: BTreeMap<String, Vec<Predicted>>,
     /// How good the fit is that they rest on.
-    pub words: Vec<String>,
+    pub notes: Vec<FitNote>,
 }
 
 /// Somebody who predicts topologies from what a run directory holds.
@@ -23,6 +25,6 @@ pub trait Predictor: Send + Sync + fmt::Debug {
     /// Predicts N* of topologies, given by name and number of instances, the measured one first.
     ///
     /// # Errors
-    /// Why nothing can be predicted, in words.
-    fn prediction(&self, run: &Path, topologies: &[(String, u32)]) -> Result<Prediction, String>;
+    /// Why nothing can be predicted.
+    fn prediction(&self, run: &Path, topologies: &[(String, u32)]) -> Result<Prediction, LocalizedText>;
 }

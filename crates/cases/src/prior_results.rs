@@ -1,51 +1,27 @@
 //! What earlier cases left in the run directory.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use tapedeck_answers::{AnswerError, AnswerFile, NStar, files};
+use tapedeck_answers::{AnswerFile, NStar, NStarSource, files};
+use tapedeck_l10n::{LocalizedText, localized};
 use tapedeck_record::{Case, StepId};
-use tapedeck_rundir::{RunDir, RunDirError};
+use tapedeck_rundir::RunDir;
 use tapedeck_slo::{Capacity, CapacityState, QualityBaseline};
 
 use crate::error::CaseError;
 
-/// A JSON file that an earlier case left in the run directory; nothing where there is none.
-///
-/// # Errors
-/// A file that is there and cannot be read.
-pub fn read_file<T: DeserializeOwned>(dir: &RunDir, file: &str) -> Result<Option<T>, CaseError> {
-    let bad = |e: AnswerError| RunDirError::BadLine {
-        path: dir.path().join(file),
-        line: e.line.max(1),
-        why: e.why,
-    };
-    Ok(files::read_file(dir.path(), file).map_err(bad)?)
-}
-
 /// The answer that an earlier case left in the run directory; nothing where there is none.
 ///
 /// # Errors
-/// As [`read_file`].
+/// A file that is there and cannot be read.
 pub fn read<T: AnswerFile>(dir: &RunDir) -> Result<Option<T>, CaseError> {
-    read_file(dir, T::FILE)
+    Ok(dir.read_json(T::FILE)?)
 }
 
-/// Writes a case's answer into the run directory as pretty JSON.
+/// Writes a case's answer into the run directory.
 ///
 /// # Errors
 /// What the run directory refuses.
 pub fn write<T: AnswerFile>(dir: &RunDir, answer: &T) -> Result<(), CaseError> {
-    write_file(dir, T::FILE, answer)
-}
-
-/// Writes anything else into the run directory as pretty JSON.
-///
-/// # Errors
-/// What the run directory refuses.
-pub fn write_file<T: Serialize>(dir: &RunDir, file: &str, answer: &T) -> Result<(), CaseError> {
-    let mut json = serde_json::to_vec_pretty(answer).map_err(CaseError::answer)?;
-    json.push(b'\n');
-    Ok(dir.write_file(file, &json)?)
+    Ok(dir.write_json(T::FILE, answer)?)
 }
 
 /// N* as the ladder of this run left it, unless another was given.
@@ -56,18 +32,25 @@ pub fn n_star(dir: &RunDir, given: Option<NStar>) -> Result<NStar, CaseError> {
     if let Some(given) = given {
         return Ok(given);
     }
-    let missing = |what: String| CaseError::Missing {
+    let missing = |what: LocalizedText| CaseError::Missing {
         what,
         run: dir.path().to_path_buf(),
-        hint: "climb the ladder first with `tc03 --into RUN_DIR`, or give --n-star N".into(),
+        hint: localized!(
+            "climb the ladder first with `tc03 --into RUN_DIR`, or give --n-star N",
+            "请先用 `tc03 --into RUN_DIR` 爬阶梯，或给出 --n-star N"
+        ),
     };
-    let capacity: Capacity = read_file(dir, files::CAPACITY)?
-        .ok_or_else(|| missing("N* is not known: there is no capacity.json".into()))?;
+    let capacity: Capacity = dir.read_json(files::CAPACITY)?.ok_or_else(|| {
+        missing(localized!("N* is not known: there is no capacity.json", "N* 未知：没有 capacity.json"))
+    })?;
     match (capacity.n_star, capacity.state) {
         (Some(streams), state) if state != CapacityState::Undecided => {
-            Ok(NStar { streams, source: format!("capacity.json ({})", capacity.state_name()) })
+            Ok(NStar::new(streams, NStarSource::Ladder { state }))
         }
-        _ => Err(missing(format!("the ladder of this run found no N* ({})", capacity.display()))),
+        _ => Err(missing(localized!(
+            "the ladder of this run found no N* ({})",
+            "本次运行的阶梯没有得到 N*（{}）"; capacity.state.n_star(capacity.n_star)
+        ))),
     }
 }
 

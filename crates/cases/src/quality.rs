@@ -4,6 +4,7 @@ mod rise;
 
 use tapedeck_answers::{Decision, NStar, QualityAnswer, QualityPoint, Rates, RiseFinding};
 use tapedeck_config::{ConfigError, key};
+use tapedeck_l10n::localized;
 use tapedeck_record::{CallRecord, Case, Outcome, Schema, StepId, WordCounts};
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::{TierReport, Verdict};
@@ -34,7 +35,10 @@ pub async fn run(
     let n_star = prior_results::n_star(dir, n_star)?;
     let labelled = world.loaded_tape(Role::Labelled)?;
     if !labelled.tape.calls.iter().any(|c| c.reference.is_some()) {
-        let why = "no call has a reference: put a transcripts.tsv with their words beside the recordings";
+        let why = localized!(
+            "no call has a reference: put a transcripts.tsv with their words beside the recordings",
+            "没有一通有参考文本：请在录音旁放置含其文字的 transcripts.tsv"
+        );
         return Err(ConfigError::value(key!(labelled.pool), why).into());
     }
     environment::record(world, dir).await?;

@@ -1,6 +1,7 @@
 //! TC-08: the middle tier once more. Does the same load give the same figures again?
 
 use tapedeck_answers::{Decision, RepeatabilityAnswer};
+use tapedeck_l10n::localized;
 use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::{CommittedStep, RunDir};
 use tapedeck_slo::{Repeatability, TierReport, Verdict, repeatability};
@@ -71,12 +72,16 @@ fn middle(dir: &RunDir, middle: u32, asked: Option<u32>) -> Result<CommittedStep
     };
     found.cloned().ok_or_else(|| CaseError::Missing {
         what: match asked {
-            Some(n) => format!("the ladder holds no whole tier of {n} streams"),
-            None => "the ladder holds no tier that passed".into(),
+            Some(n) => {
+                localized!("the ladder holds no whole tier of {n} streams", "阶梯中没有完整的 {n} 路一档")
+            }
+            None => localized!("the ladder holds no tier that passed", "阶梯中没有通过的一档"),
         },
         run: dir.path().to_path_buf(),
-        hint: "climb the ladder first with `tc03 --into RUN_DIR`, or name a tier it holds with --streams N"
-            .into(),
+        hint: localized!(
+            "climb the ladder first with `tc03 --into RUN_DIR`, or name a tier it holds with --streams N",
+            "请先用 `tc03 --into RUN_DIR` 爬阶梯，或用 --streams N 指定其中一档"
+        ),
     })
 }
 

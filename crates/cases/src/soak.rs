@@ -3,7 +3,7 @@
 
 pub mod judge;
 
-use tapedeck_answers::{LongCallsAnswer, NStar, SoakAnswer, SoakContent, SoakRestart};
+use tapedeck_answers::{LongCallsAnswer, NStar, NStarSource, SoakAnswer, SoakContent, SoakRestart};
 use tapedeck_config::Config;
 use tapedeck_record::{Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
@@ -117,7 +117,7 @@ fn choose(
     match n_star_b.filter(|b| *b < n_star.streams) {
         Some(b) if world.loaded_tape(Role::B).is_ok() => {
             let why = SoakContent::LongCalls { n_star_long: b, n_star: n_star.streams };
-            (Workload::Tape(Role::B), NStar { streams: b, source: "long calls".into() }, why)
+            (Workload::Tape(Role::B), NStar::new(b, NStarSource::LongCalls), why)
         }
         _ if world.loaded_tape(Role::Pool).is_ok() => (Workload::Pool(audio), n_star, SoakContent::Pool),
         _ => (Workload::Tape(Role::A), n_star, SoakContent::NoPool),

@@ -3,8 +3,10 @@
 use tapedeck_answers::{Advantage, Candidate, LeftOut, NStar, Predicted, TopologyAnswer, TopologyReason};
 use tapedeck_config::{ConfigError, TopologyConfig, TopologyRules, key};
 use tapedeck_fleet::{Action, WaitRules, wait_healthy};
+use tapedeck_l10n::{Localize, localized};
 use tapedeck_record::{CallFigure, Case, Schema, StepId};
 use tapedeck_rundir::RunDir;
+use tapedeck_sizing::whatif::FitNote;
 use tapedeck_slo::{CapacityState, TierReport, capacity};
 use tokio::sync::OnceCell;
 
@@ -87,7 +89,10 @@ pub async fn run(
     environment::record(world, dir).await?;
     let topologies = &world.config.topologies;
     if topologies.len() < 2 {
-        let why = "there is nothing to compare: give at least two [[topologies]] blocks";
+        let why = localized!(
+            "there is nothing to compare: give at least two [[topologies]] blocks",
+            "没有可比较的：请至少给出两个 [[topologies]]"
+        );
         return Err(ConfigError::value(key!(topologies), why).into());
     }
     // Before anything is measured: a prediction that knows the answer is none.
@@ -114,7 +119,7 @@ pub async fn run(
         candidates.push(candidate(&topology.name, there.instances.len(), tiers, predicted, world));
     }
     compared.switch(None).await?;
-    let answer = conclude(candidates, n_star, foretold.words, world, dir, interrupted);
+    let answer = conclude(candidates, n_star, foretold.notes, world, dir, interrupted);
     if !interrupted {
         prior_results::write(dir, &answer)?;
     }
@@ -132,15 +137,15 @@ fn prediction(world: &World, dir: &RunDir, watch: &dyn Observer) -> Result<Predi
     });
     let asked = asked.collect::<Result<Vec<_>, CaseError>>()?;
     let foretold = prediction.prediction(dir.path(), &asked).unwrap_or_else(|why| Prediction {
-        words: vec![format!("nothing was predicted: {why}")],
+        notes: vec![FitNote::NotPredicted { why }],
         ..Prediction::default()
     });
-    for words in &foretold.words {
-        watch.on(&Progress::Note { text: words });
+    for note in &foretold.notes {
+        watch.on(&Progress::Note { text: &note.to_string() });
     }
     for (name, predicted) in &foretold.of {
         for one in predicted {
-            watch.on(&Progress::Note { text: &format!("{name}: {}", one.sentence()) });
+            watch.on(&Progress::Note { text: &format!("{name}: {}", one.text()) });
         }
     }
     Ok(foretold)
@@ -175,7 +180,7 @@ pub(crate) fn load(n_star: u32, share: f64, instances: usize) -> u32 {
 fn conclude(
     candidates: Vec<Candidate>,
     n_star: NStar,
-    foretold: Vec<String>,
+    foretold: Vec<FitNote>,
     world: &World,
     dir: &RunDir,
     interrupted: bool,
@@ -260,7 +265,9 @@ impl<'a> Compared<'a> {
         if name(self.now) == name(to) {
             return Ok(());
         }
-        let step = to.map_or_else(|| "tc07-back".to_string(), |t| format!("tc07-{}", t.name));
+        // No stream is open while topologies change.
+        let label = to.map_or("back", |t| &t.name);
+        let step = StepId::new(Case::Topology, 0).with_label(label).to_string();
         self.watch.on(&Progress::Note {
             text: &to.map_or_else(
                 || "going back to the topology that was there".into(),

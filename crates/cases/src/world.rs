@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tapedeck_config::{Config, ConfigError, InstanceConfig, key};
 use tapedeck_fleet::{Control, Instance};
+use tapedeck_l10n::localized;
 use tapedeck_load::{PreparedCalls, Target};
 use tapedeck_metrics::gpu::GpuSource;
 use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
@@ -286,7 +287,10 @@ pub(crate) fn endpoint(key: &str, url: &str) -> Result<Endpoint, ConfigError> {
     if url.is_empty() {
         return Err(ConfigError::value(
             key,
-            "is missing: give an address such as ws://host:9000/asr, or --rehearse to use the built-in engine",
+            localized!(
+                "is missing: give an address such as ws://host:9000/asr, or --rehearse to use the built-in engine",
+                "缺失：请给出地址，例如 ws://host:9000/asr，或用 --rehearse 使用内置引擎"
+            ),
         ));
     }
     url.parse().map_err(|e| ConfigError::value(key, format!("{e}")))

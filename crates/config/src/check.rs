@@ -1,5 +1,7 @@
 //! Values that no type can check.
 
+use tapedeck_l10n::{Localize, LocalizedText, localized};
+
 use crate::error::ConfigError;
 use crate::{Config, key, ranges};
 
@@ -15,7 +17,13 @@ impl Config {
             [(key!(ladder.tiers), &self.ladder.tiers), (key!(footprint.levels), &self.footprint.levels)]
         {
             if streams.is_empty() || !streams.is_sorted_by(|a, b| a < b) {
-                return bad(key, format!("{streams:?}: give ascending numbers of streams"));
+                return bad(
+                    key,
+                    localized!(
+                        "{streams:?}: give ascending numbers of streams",
+                        "{streams:?}：请按升序给出路数"
+                    ),
+                );
             }
         }
         for (key, shares, ascending) in [
@@ -25,17 +33,25 @@ impl Config {
             (key!(topology.shares), &self.topology.shares, false),
         ] {
             if shares.is_empty() {
-                return bad(key, "[]: give at least one share of N*");
+                return bad(
+                    key,
+                    localized!("[]: give at least one share of N*", "[]：请至少给出一个 N* 的比例"),
+                );
             }
             if ascending && !shares.is_sorted_by(|a, b| a < b) {
-                return bad(key, format!("{shares:?}: give ascending shares of N*"));
+                return bad(
+                    key,
+                    localized!(
+                        "{shares:?}: give ascending shares of N*",
+                        "{shares:?}：请按升序给出 N* 的比例"
+                    ),
+                );
             }
         }
         unique(key!(topologies[].name), self.topologies.iter().map(|t| t.name.as_str()))?;
         unique(key!(instances[].name), self.instances.iter().map(|i| i.name.as_str()))?;
         self.dialect()?;
-        let of =
-            |key: &'static str| move |e: tapedeck_sizing::SizingError| ConfigError::value(key, e.to_string());
+        let of = |key: &'static str| move |e: tapedeck_sizing::SizingError| ConfigError::value(key, e.text());
         self.sizing.session().map_err(of(key!(sizing.session)))?;
         self.sizing.card().map_err(of(key!(sizing.card_gb)))?;
         self.sizing.topology().map_err(of(key!(sizing.topology)))?;
@@ -43,7 +59,7 @@ impl Config {
     }
 }
 
-fn bad<T>(key: &str, why: impl Into<String>) -> Result<T, ConfigError> {
+fn bad<T>(key: &str, why: LocalizedText) -> Result<T, ConfigError> {
     Err(ConfigError::value(key, why))
 }
 
@@ -51,7 +67,10 @@ fn unique<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Con
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(twice) => bad(key, format!("`{}` stands twice: names must differ", twice[0])),
+        Some(twice) => bad(
+            key,
+            localized!("`{}` stands twice: names must differ", "`{}` 出现两次：名称须不同", twice[0]),
+        ),
         None => Ok(()),
     }
 }
@@ -82,8 +101,10 @@ mod tests {
             ("[server]\ndialect = \"pcmjson\"\n", "server.dialect"),
             ("[[instances]]\nname = \"a\"\n[[instances]]\nname = \"a\"\n", "instances.name"),
         ] {
-            let message = Config::parse(text, "x.toml".as_ref()).unwrap().check().unwrap_err().to_string();
-            assert!(message.contains(key), "{text}: {message}");
+            let message = Config::parse(text, "x.toml".as_ref()).unwrap().check().unwrap_err().text();
+            assert!(message.en.contains(key) && message.zh.contains(key), "{text}: {message:?}");
+            // Only what a dialect says of its own settings stays English.
+            assert!(message.zh.starts_with("配置项"), "{message:?}");
         }
     }
 }

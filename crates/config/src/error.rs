@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_path_to_error::Segment;
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_record::{ExitCode, HasExitCode};
 use thiserror::Error;
 
@@ -39,10 +40,10 @@ impl fmt::Display for Place {
 
 /// The config cannot be used.
 #[derive(Debug, Error)]
+#[error("{}", self.text())]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}; give a config's path, `tape-doctor --init FILE` writes one", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -50,7 +51,6 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// It is not TOML.
-    #[error("{place}: {message}")]
     Syntax {
         /// Where.
         place: Place,
@@ -58,7 +58,6 @@ pub enum ConfigError {
         message: String,
     },
     /// A key that is not known.
-    #[error("{}there is no config key `{key}`{}", prefix(place.as_ref()), did_you_mean(near.as_ref()))]
     Unknown {
         /// Where; empty where it came from a flag.
         place: Option<Place>,
@@ -68,7 +67,6 @@ pub enum ConfigError {
         near: Option<String>,
     },
     /// A value of the wrong type.
-    #[error("{}config key {key}: {why}{}", prefix(place.as_ref()), give(key))]
     Type {
         /// Where; empty where it came from a flag.
         place: Option<Place>,
@@ -78,7 +76,6 @@ pub enum ConfigError {
         why: String,
     },
     /// A number out of its range.
-    #[error("config key {key} = {given} is out of range: give {range}")]
     Range {
         /// The key, dotted.
         key: &'static str,
@@ -88,32 +85,55 @@ pub enum ConfigError {
         range: Range,
     },
     /// A value that cannot work.
-    #[error("config key {key}: {why}")]
     Value {
         /// The key, dotted.
         key: String,
         /// What is wrong and what to write instead.
-        why: String,
+        why: LocalizedText,
     },
 }
 
-fn prefix(place: Option<&Place>) -> String {
-    place.map(|place| format!("{place}: ")).unwrap_or_default()
-}
-
-fn did_you_mean(near: Option<&String>) -> String {
-    near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default()
-}
-
-/// The range of a numeric key; empty for any other, of which serde's words say it all.
-fn give(key: &str) -> String {
-    ranges::of(key).map(|number| format!("; give {}", number.range)).unwrap_or_default()
+impl Localize for ConfigError {
+    fn text(&self) -> LocalizedText {
+        let prefix = |place: &Option<Place>| place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default();
+        match self {
+            Self::Read { path, source } => {
+                let path = path.display();
+                localized!(
+                    "cannot read {path}: {source}; give a config's path, `tape-doctor --init FILE` writes one",
+                    "无法读取 {path}：{source}；请给出配置文件路径，`tape-doctor --init FILE` 可生成一份"
+                )
+            }
+            Self::Syntax { place, message } => LocalizedText::same(format!("{place}: {message}")),
+            Self::Unknown { place, key, near } => {
+                let near = near.as_ref().map_or_else(LocalizedText::default, |near| {
+                    localized!(": did you mean `{near}`?", "：是否想写 `{near}`？")
+                });
+                let place = prefix(place);
+                localized!("{place}there is no config key `{key}`{}", "{place}没有配置项 `{key}`{}"; near)
+            }
+            Self::Type { place, key, why } => {
+                // Of any other than a number, serde's words say it all.
+                let give = ranges::of(key).map_or_else(
+                    LocalizedText::default,
+                    |number| localized!("; give {}", "；请给出{}"; number.range.text()),
+                );
+                let place = prefix(place);
+                localized!("{place}config key {key}: {why}{}", "{place}配置项 {key}：{why}{}"; give)
+            }
+            Self::Range { key, given, range } => localized!(
+                "config key {key} = {given} is out of range: give {}",
+                "配置项 {key} = {given} 超出范围：请给出{}"; range.text()
+            ),
+            Self::Value { key, why } => localized!("config key {key}: {}", "配置项 {key}：{}"; why),
+        }
+    }
 }
 
 impl ConfigError {
     /// A value that cannot work, by its key: name it with [`crate::key!`].
     #[must_use]
-    pub fn value(key: impl Into<String>, why: impl Into<String>) -> Self {
+    pub fn value(key: impl Into<String>, why: impl Into<LocalizedText>) -> Self {
         Self::Value { key: key.into(), why: why.into() }
     }
 

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use tapedeck_l10n::{Localize, LocalizedText, StaticText, localized};
+
 use crate::Config;
 use crate::error::ConfigError;
 
@@ -23,11 +25,11 @@ use End::{In, Out};
 pub struct Range {
     low: End,
     high: End,
-    unit: &'static str,
+    unit: StaticText,
 }
 
 impl Range {
-    const fn new(low: End, high: End, unit: &'static str) -> Self {
+    const fn new(low: End, high: End, unit: StaticText) -> Self {
         Self { low, high, unit }
     }
 
@@ -44,23 +46,32 @@ impl Range {
         };
         above && below
     }
+}
 
-    /// Its unit; empty for a share of 1 or a plain number.
-    #[must_use]
-    pub const fn unit(&self) -> &'static str {
-        self.unit
+impl Localize for Range {
+    fn text(&self) -> LocalizedText {
+        let range = match (self.low, self.high) {
+            (In(low), In(high)) => localized!("{low} to {high}", "{low} 至 {high}"),
+            (Out(low), In(high)) => {
+                localized!("a number above {low} and up to {high}", "大于 {low} 且不超过 {high}")
+            }
+            (In(low), Out(high)) => {
+                localized!("a number from {low} to below {high}", "不小于 {low} 且小于 {high}")
+            }
+            (Out(low), Out(high)) => {
+                localized!("a number above {low} and below {high}", "大于 {low} 且小于 {high}")
+            }
+        };
+        match self.unit.en {
+            "" => range,
+            _ => localized!("{} {}", "{} {}"; range, self.unit),
+        }
     }
 }
 
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.low, self.high) {
-            (In(low), In(high)) => write!(f, "{low} to {high}"),
-            (Out(low), In(high)) => write!(f, "a number above {low} and up to {high}"),
-            (In(low), Out(high)) => write!(f, "a number from {low} to below {high}"),
-            (Out(low), Out(high)) => write!(f, "a number above {low} and below {high}"),
-        }?;
-        if self.unit.is_empty() { Ok(()) } else { write!(f, " {}", self.unit) }
+        f.write_str(&self.text().en)
     }
 }
 
@@ -110,32 +121,49 @@ impl<T: Numbers> Numbers for Vec<T> {
     }
 }
 
-/// A length of time that may be nothing.
-const SECONDS: Range = Range::new(In(0.0), In(1e6), "seconds");
-/// A length of time that divides something or has to hold something.
-const SOME_SECONDS: Range = Range::new(Out(0.0), In(1e6), "seconds");
-/// How many there are, one at least.
-const COUNT: Range = count("");
-const STREAMS: Range = count("streams");
-const LOOPS: Range = count("loops");
-/// A share of a whole.
-const SHARE: Range = Range::new(In(0.0), In(1.0), "");
-/// A share that is more than nothing.
-const SOME_SHARE: Range = Range::new(Out(0.0), In(1.0), "");
-/// A share that is neither nothing nor everything: confidence, chance, grade of service.
-const INNER_SHARE: Range = Range::new(Out(0.0), Out(1.0), "");
-/// A load as a share of N*, up to ten times as much.
-const SHARE_OF_N: Range = Range::new(Out(0.0), In(10.0), "(share of N*)");
-/// A load as a share of N*, no more than it.
-const UP_TO_N: Range = Range::new(Out(0.0), In(1.0), "(share of N*)");
-/// A ratio of times, or a change of one.
-const RATIO: Range = Range::new(Out(0.0), In(1e6), "");
-const CHANGE: Range = Range::new(In(0.0), In(1e6), "");
-const BYTES: Range = Range::new(In(0.0), In(1e15), "bytes");
-const CELSIUS: Range = Range::new(Out(0.0), In(200.0), "degrees Celsius");
-const GIGABYTES: Range = Range::new(Out(0.0), In(1e6), "GB");
+// Units.
+const SECOND: StaticText = StaticText::new("seconds", "秒");
+const STREAM: StaticText = StaticText::new("streams", "路");
+const LOOP: StaticText = StaticText::new("loops", "遍");
+const OF_N: StaticText = StaticText::new("(share of N*)", "（N* 的比例）");
+const BYTE: StaticText = StaticText::new("bytes", "字节");
+const DEGREE: StaticText = StaticText::new("degrees Celsius", "摄氏度");
+const GB: StaticText = StaticText::new("GB", "GB");
+const MS: StaticText = StaticText::new("milliseconds", "毫秒");
+const PASS: StaticText = StaticText::new("(the first is the cold one)", "（第一遍为冷启动）");
+const TOKEN_RATE: StaticText = StaticText::new("tokens a second", "token / 秒");
+const TOKEN: StaticText = StaticText::new("tokens", "token");
+const CALL_RATE: StaticText = StaticText::new("calls an hour", "通 / 小时");
+const POINT: StaticText = StaticText::new("points", "百分点");
+const HOUR: StaticText = StaticText::new("hours", "小时");
+const NO_UNIT: StaticText = StaticText::new("", "");
 
-const fn count(unit: &'static str) -> Range {
+/// A length of time that may be nothing.
+const SECONDS: Range = Range::new(In(0.0), In(1e6), SECOND);
+/// A length of time that divides something or has to hold something.
+const SOME_SECONDS: Range = Range::new(Out(0.0), In(1e6), SECOND);
+/// How many there are, one at least.
+const COUNT: Range = count(NO_UNIT);
+const STREAMS: Range = count(STREAM);
+const LOOPS: Range = count(LOOP);
+/// A share of a whole.
+const SHARE: Range = Range::new(In(0.0), In(1.0), NO_UNIT);
+/// A share that is more than nothing.
+const SOME_SHARE: Range = Range::new(Out(0.0), In(1.0), NO_UNIT);
+/// A share that is neither nothing nor everything: confidence, chance, grade of service.
+const INNER_SHARE: Range = Range::new(Out(0.0), Out(1.0), NO_UNIT);
+/// A load as a share of N*, up to ten times as much.
+const SHARE_OF_N: Range = Range::new(Out(0.0), In(10.0), OF_N);
+/// A load as a share of N*, no more than it.
+const UP_TO_N: Range = Range::new(Out(0.0), In(1.0), OF_N);
+/// A ratio of times, or a change of one.
+const RATIO: Range = Range::new(Out(0.0), In(1e6), NO_UNIT);
+const CHANGE: Range = Range::new(In(0.0), In(1e6), NO_UNIT);
+const BYTES: Range = Range::new(In(0.0), In(1e15), BYTE);
+const CELSIUS: Range = Range::new(Out(0.0), In(200.0), DEGREE);
+const GIGABYTES: Range = Range::new(Out(0.0), In(1e6), GB);
+
+const fn count(unit: StaticText) -> Range {
     Range::new(In(1.0), In(1e6), unit)
 }
 
@@ -151,21 +179,21 @@ macro_rules! ranges {
 }
 
 ranges! {
-    server.window_ms: Range::new(In(1.0), In(3.6e6), "milliseconds");
+    server.window_ms: Range::new(In(1.0), In(3.6e6), MS);
     environment.timeout_s: SECONDS;
     pool.draw_s: SECONDS;
     load.ramp_s: SECONDS;
     load.warm_up_s: SECONDS;
     load.loops: LOOPS;
     load.loops_small: LOOPS;
-    load.small_up_to: Range::new(In(0.0), In(1e6), "streams");
-    load.chunk_ms: Range::new(In(1.0), In(1e4), "milliseconds");
-    load.tail_silence_ms: Range::new(In(0.0), In(3.6e6), "milliseconds");
+    load.small_up_to: Range::new(In(0.0), In(1e6), STREAM);
+    load.chunk_ms: Range::new(In(1.0), In(1e4), MS);
+    load.tail_silence_ms: Range::new(In(0.0), In(3.6e6), MS);
     load.finish_s: SECONDS;
     load.drain_s: SECONDS;
     load.cool_down_s: SECONDS;
     load.ping_s: SECONDS;
-    load.sample_s: Range::new(In(0.05), In(1e6), "seconds");
+    load.sample_s: Range::new(In(0.05), In(1e6), SECOND);
     load.timeouts.connect_s: SECONDS;
     load.timeouts.mute_s: SECONDS;
     load.timeouts.idle_s: SECONDS;
@@ -174,9 +202,9 @@ ranges! {
     ladder.repeat: COUNT;
     ladder.max_loops: LOOPS;
     single.calls: COUNT;
-    single.passes: Range::new(In(2.0), In(1e6), "(the first is the cold one)");
+    single.passes: Range::new(In(2.0), In(1e6), PASS);
     footprint.levels: STREAMS;
-    footprint.steady_s: Range::new(In(1.0), In(1e6), "seconds");
+    footprint.steady_s: Range::new(In(1.0), In(1e6), SECOND);
     long_calls.shares: UP_TO_N;
     quality.shares: UP_TO_N;
     quality.baseline_loops: LOOPS;
@@ -187,32 +215,32 @@ ranges! {
     repeat.rules.ttft_floor_s: SECONDS;
     repeat.rules.rtf_floor: CHANGE;
     repeat.rules.kv_pool_floor: SHARE;
-    sizing.layers: Range::new(In(1.0), In(1e5), "");
-    sizing.kv_heads: Range::new(In(1.0), In(1e5), "");
-    sizing.head_dim: Range::new(In(1.0), In(1e5), "");
-    sizing.window_s: Range::new(In(0.1), In(86_400.0), "seconds");
-    sizing.text_tokens_per_s: Range::new(In(0.0), In(1e6), "tokens a second");
-    sizing.answer_s: Range::new(In(0.0), In(86_400.0), "seconds");
+    sizing.layers: Range::new(In(1.0), In(1e5), NO_UNIT);
+    sizing.kv_heads: Range::new(In(1.0), In(1e5), NO_UNIT);
+    sizing.head_dim: Range::new(In(1.0), In(1e5), NO_UNIT);
+    sizing.window_s: Range::new(In(0.1), In(86_400.0), SECOND);
+    sizing.text_tokens_per_s: Range::new(In(0.0), In(1e6), TOKEN_RATE);
+    sizing.answer_s: Range::new(In(0.0), In(86_400.0), SECOND);
     sizing.card_gb: GIGABYTES;
     sizing.weights_gb: GIGABYTES;
-    sizing.overhead_gb: Range::new(In(0.0), In(1e6), "GB");
+    sizing.overhead_gb: Range::new(In(0.0), In(1e6), GB);
     sizing.share: SOME_SHARE;
-    sizing.max_model_len: Range::new(In(1.0), In(1e9), "tokens");
+    sizing.max_model_len: Range::new(In(1.0), In(1e9), TOKEN);
     sizing.promise.blocking: INNER_SHARE;
     sizing.promise.service_level: INNER_SHARE;
-    sizing.promise.within_s: Range::new(In(0.0), In(1e9), "seconds");
-    sizing.promise.calls_per_hour: Range::new(Out(0.0), In(1e12), "calls an hour");
-    sizing.promise.mean_s: Range::new(Out(0.0), In(86_400.0), "seconds");
-    sizing.promise.hard_ceiling: Range::new(In(1.0), In(1e9), "streams");
+    sizing.promise.within_s: Range::new(In(0.0), In(1e9), SECOND);
+    sizing.promise.calls_per_hour: Range::new(Out(0.0), In(1e12), CALL_RATE);
+    sizing.promise.mean_s: Range::new(Out(0.0), In(86_400.0), SECOND);
+    sizing.promise.hard_ceiling: Range::new(In(1.0), In(1e9), STREAM);
     slo.ttft_p95_s: SOME_SECONDS;
     slo.rtf_p95: RATIO;
     slo.final_p95_s: SOME_SECONDS;
     slo.kv_pool_p95: SHARE;
-    slo.wake_late_p99_ms: Range::new(Out(0.0), In(1e6), "milliseconds");
+    slo.wake_late_p99_ms: Range::new(Out(0.0), In(1e6), MS);
     slo.loadgen_cpu_share: SHARE;
     slo.cache_hit_rate: SHARE;
     slo.error_abort_share: SHARE;
-    slo.quality_points: Range::new(Out(0.0), In(100.0), "points");
+    slo.quality_points: Range::new(Out(0.0), In(100.0), POINT);
     slo.safety_factor: SHARE;
     slo.confidence: INNER_SHARE;
     slo.bootstrap_resamples: COUNT;
@@ -231,9 +259,9 @@ ranges! {
     slo.live.gpu_resume_c: CELSIUS;
     slo.live.silent_scrapes: COUNT;
     soak.share: SHARE_OF_N;
-    soak.hours: Range::new(Out(0.0), In(1e6), "hours");
+    soak.hours: Range::new(Out(0.0), In(1e6), HOUR);
     soak.period_s: SOME_SECONDS;
-    soak.leak.settle_share: Range::new(In(0.0), Out(1.0), "");
+    soak.leak.settle_share: Range::new(In(0.0), Out(1.0), NO_UNIT);
     soak.leak.min_share_per_h: CHANGE;
     soak.leak.confidence: INNER_SHARE;
     soak.leak.points: COUNT;
@@ -251,7 +279,7 @@ ranges! {
     topology.lag_share: CHANGE;
     topology.lag_floor_s: SECONDS;
     topology.kv_room: SHARE;
-    run.seed: Range::new(In(0.0), In(9_007_199_254_740_992.0), "");
+    run.seed: Range::new(In(0.0), In(9_007_199_254_740_992.0), NO_UNIT);
 }
 
 /// The numeric key of this name.

@@ -1,5 +1,6 @@
 //! The config of an old run, as far as it can be read.
 
+use tapedeck_l10n::{Localize, LocalizedText};
 use toml::{Table, Value};
 
 use crate::Config;
@@ -12,7 +13,7 @@ pub struct Unread {
     /// Its name, e.g. `slo`.
     pub section: String,
     /// Why.
-    pub why: String,
+    pub why: LocalizedText,
 }
 
 /// The config of a run as another version may have written it.
@@ -40,7 +41,7 @@ impl Recorded {
         for (section, value) in tree.clone() {
             match read(Table::from_iter([(section.clone(), value.clone())])).and_then(|c| ranges::check(&c)) {
                 Ok(()) => drop(whole.insert(section, value)),
-                Err(e) => unread.push(Unread { section, why: e.to_string() }),
+                Err(e) => unread.push(Unread { section, why: e.text() }),
             }
         }
         // Each section was read alone, so all of them can be read together.
@@ -84,7 +85,7 @@ mod tests {
         assert!((recorded.config.load.ramp_s - 2.0).abs() < 1e-9);
         let unread: Vec<&str> = recorded.unread.iter().map(|unread| unread.section.as_str()).collect();
         assert_eq!(unread, ["other", "sizing", "slo"]);
-        assert!(recorded.unread[2].why.contains("slo.confidence = 7"));
+        assert!(recorded.unread[2].why.en.contains("slo.confidence = 7"));
         assert_eq!(recorded.section("slo", |config| config.slo.confidence), None);
         assert_eq!(recorded.section("load", |config| config.load.ramp_s), Some(2.0));
         recorded.set("load.loops", "2").unwrap();

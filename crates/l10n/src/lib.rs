@@ -46,13 +46,52 @@ impl Lang {
     }
 }
 
-/// One text in both languages.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// One text in both languages. In files it is a plain string where both are the same.
+///
+/// ```
+/// # use tapedeck_l10n::{LocalizedText, localized};
+/// let text = localized!("no such key", "没有这个键");
+/// let json = serde_json::to_string(&text).unwrap();
+/// assert_eq!(json, r#"{"en":"no such key","zh":"没有这个键"}"#);
+/// assert_eq!(serde_json::from_str::<LocalizedText>(&json).unwrap(), text);
+/// assert_eq!(serde_json::from_str::<LocalizedText>(r#""ENOENT""#).unwrap(), LocalizedText::same("ENOENT"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(from = "StoredText", into = "StoredText")]
 pub struct LocalizedText {
     /// English.
     pub en: String,
     /// Simplified Chinese.
     pub zh: String,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+enum StoredText {
+    Same(String),
+    Both { en: String, zh: String },
+}
+
+impl From<StoredText> for LocalizedText {
+    fn from(stored: StoredText) -> Self {
+        match stored {
+            StoredText::Same(text) => Self::same(text),
+            StoredText::Both { en, zh } => Self { en, zh },
+        }
+    }
+}
+
+impl From<LocalizedText> for StoredText {
+    fn from(LocalizedText { en, zh }: LocalizedText) -> Self {
+        if en == zh { Self::Same(en) } else { Self::Both { en, zh } }
+    }
+}
+
+/// The English text: programs talk to their terminal in it.
+impl std::fmt::Display for LocalizedText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.en)
+    }
 }
 
 impl LocalizedText {
@@ -103,6 +142,12 @@ impl StaticText {
             Lang::En => self.en,
             Lang::Zh => self.zh,
         }
+    }
+}
+
+impl From<&'static str> for StaticText {
+    fn from(text: &'static str) -> Self {
+        Self::new(text, text)
     }
 }
 

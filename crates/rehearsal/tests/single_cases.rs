@@ -184,7 +184,7 @@ fn long_calls(engine: &str, n_star: u32) -> (LongCallsAnswer, PathBuf, tempfile:
 #[test]
 fn a_large_pool_holds_long_calls_too() {
     let (answer, run, _keep) = long_calls("", 12);
-    assert_eq!(answer.decision, Decision::Yes, "{}", answer.sentence());
+    assert_eq!(answer.decision, Decision::Yes, "{}", answer.text());
     assert_eq!(answer.correction, Some(1.0));
     assert_eq!(answer.tiers.iter().map(|t| t.streams).collect::<Vec<_>>(), [6, 12]);
     assert!(answer.predicted.iter().all(|p| p.share.unwrap() < 0.1), "{:?}", answer.predicted);
@@ -198,7 +198,7 @@ fn a_large_pool_holds_long_calls_too() {
 fn a_small_pool_fills_up_with_long_calls_and_the_correction_says_how_far() {
     // 60 blocks of 16 tokens an instance: room for two streams, not for the long calls of four.
     let (answer, _, _keep) = long_calls("[engine]\nkv_blocks = 60\n", 12);
-    assert_eq!(answer.decision, Decision::No, "{}", answer.sentence());
+    assert_eq!(answer.decision, Decision::No, "{}", answer.text());
     assert_eq!(answer.capacity.state, CapacityState::Exact, "{:?}", answer.capacity);
     assert!(answer.correction.unwrap() < 1.0);
     assert!(answer.predicted.last().unwrap().share.unwrap() > 0.3, "{:?}", answer.predicted);

@@ -167,28 +167,6 @@ fn elsewhere(run: &Run, capacity: &Capacity) -> Vec<(String, Verdict)> {
         .collect()
 }
 
-/// N* as it is displayed, in both languages.
-#[must_use]
-pub fn n_star(capacity: &Capacity) -> LocalizedText {
-    match (capacity.state, capacity.n_star) {
-        (CapacityState::Exact, Some(n)) => LocalizedText::from(n),
-        (CapacityState::AtLeastUnproven, Some(n)) => message!(MessageId::AtLeastUnproven, n),
-        (CapacityState::Censored, Some(n)) => message!(MessageId::AtLeastCensored, n),
-        (CapacityState::None, _) => message!(MessageId::NoneAtAll),
-        _ => message!(MessageId::Undecided),
-    }
-}
-
-/// `N* = 30`, or `N* >= 30, ...` where it is only a lower bound.
-#[must_use]
-pub fn n_star_line(capacity: &Capacity) -> LocalizedText {
-    let n = n_star(capacity);
-    let line = |text: &str| {
-        if text.starts_with('>') { format!("N* {text}") } else { format!("N* = {text}") }
-    };
-    LocalizedText { en: line(&n.en), zh: line(&n.zh) }
-}
-
 /// A limit by its name for people.
 #[must_use]
 pub fn limit_name(limit: Limit) -> LocalizedText {

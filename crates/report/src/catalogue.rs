@@ -38,9 +38,6 @@ messages! {
     SureGap: "Proves nothing: {0}.", "什么也证明不了：{0}。";
     SureNonMonotonic: "Not monotonic: {0} passed above a failure and do not count.", "不单调：{0} 在未通过档之上又通过，不计。";
     SureQualityCap: "The word error alarm caps the published capacity at {0} streams.", "错误率告警把可发布容量限制在 {0} 路。";
-    AtLeastUnproven: ">= {0}, unproven above", ">= {0}，其上未证实";
-    AtLeastCensored: ">= {0}, censored", ">= {0}，未测到上限";
-    NoneAtAll: "none", "无";
     Undecided: "undecided", "无法判定";
     Footer: "Made by tape-report from the files of the run alone; nothing was loaded from a network. An unknown figure is a dash, never a zero.", "由 tape-report 仅根据运行目录生成，未从网络加载任何内容。未知的数字显示为横线，绝不写成零。";
 

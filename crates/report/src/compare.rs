@@ -7,7 +7,7 @@ use tapedeck_record::{Better, ExitCode};
 use tapedeck_slo::repeat::SAME_SHARE;
 use tapedeck_slo::{Capacity, CapacityState, Estimate, Figure};
 
-use crate::answer::{Answer, n_star};
+use crate::answer::Answer;
 use crate::messages::{LocalizedText, MessageId, message, number};
 use crate::read::{Run, Step};
 use crate::settings::flatten;
@@ -290,7 +290,7 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
         refused,
         changes,
         differences,
-        n_star: answers.map(|c| c.map(|c| n_star(&c))),
+        n_star: answers.map(|c| c.map(|c| c.state.n_star(c.n_star))),
         n_star_lower,
         attribution,
         findings,

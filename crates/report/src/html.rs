@@ -7,7 +7,7 @@ mod steps;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use tapedeck_slo::{Capacity, Verdict};
 
-use crate::answer::{Answer, n_star_line};
+use crate::answer::Answer;
 use crate::cases;
 use crate::glossary::{hover, hover_of};
 use crate::integrity::Severity;
@@ -231,7 +231,7 @@ impl Writer<'_> {
                 p class="label" { (self.t(title)) }
                 @match capacity {
                     Some(c) => {
-                        p class="big" { (self.s(&n_star_line(c))) }
+                        p class="big" { (self.s(&c.state.stated("N*".into(), c.n_star))) }
                         @if let Some(said) = self.answer.published(c) { p { (self.s(&said)) } }
                         // What limits short calls, and how sure that is, stands at length below the cards.
                         @if title == MessageId::LongCalls {

@@ -1,5 +1,8 @@
 //! What is wrong with a run directory, and what must not be said because of it.
 
+use std::path::PathBuf;
+
+use tapedeck_rundir::RunDirError;
 use tapedeck_rundir::tables::notes;
 use tapedeck_slo::{Figure, Limit, LimitVerdict, TierReport, Verdict, adjust_by_holm, capacity, ladder_row};
 use tapedeck_stats::percentile;
@@ -41,8 +44,18 @@ impl IntegrityWarning {
         Self { severity: Severity::Missing, said: message!(MessageId::FileMissing, file) }
     }
 
-    pub(crate) fn unreadable(file: &str, why: String) -> Self {
-        Self { severity: Severity::Note, said: message!(MessageId::FileUnreadable, file, why) }
+    /// A file of the run that is there and cannot be read.
+    pub(crate) fn of(error: RunDirError) -> Self {
+        let (path, why) = match error {
+            RunDirError::BadLine { path, why, .. } => (path, why),
+            RunDirError::Io { path, source, .. } => (path, source.to_string()),
+            other => (PathBuf::new(), other.to_string()),
+        };
+        Self::unreadable(&path.file_name().unwrap_or_default().to_string_lossy(), why)
+    }
+
+    pub(crate) fn unreadable(file: &str, why: impl Into<LocalizedText>) -> Self {
+        Self { severity: Severity::Note, said: message!(MessageId::FileUnreadable, file, why.into()) }
     }
 }
 

@@ -1,18 +1,16 @@
 //! Rows that were measured on different days, in one ladder.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::Value;
 use tapedeck_config::key;
 use tapedeck_record::StepId;
-use tapedeck_rundir::{Event, RunInfo};
+use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, read_run, samples_of};
 use tapedeck_slo::{StepBounds, StepEvidence};
 
 use crate::compare::{Change, changes, labels, refusals};
 use crate::messages::{LocalizedText, MessageId, message};
-use crate::newrun::{Derived, NewRun, NewStep, taken, write};
-use crate::output::WriteError;
+use crate::newrun::{Derived, NewRun, NewStep};
 use crate::read::Run;
 use crate::settings::flatten;
 
@@ -34,15 +32,9 @@ pub enum MergeError {
         /// What is missing.
         what: String,
     },
-    /// The folder for the result holds something that was measured.
-    #[error("{} holds a run that was measured: give --out a folder that is not there yet", path.display())]
-    Taken {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The result cannot be written.
+    /// A run cannot be read, the result cannot be written, or its folder holds something that was measured.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Run(#[from] RunDirError),
 }
 
 /// What came of it.
@@ -123,7 +115,7 @@ fn unmixable(a: &Run, b: &Run) -> Vec<LocalizedText> {
 ///
 /// # Errors
 /// [`MergeError::Refused`] where tapes, limits, engines, meaning of figures, or simulated and real would be mixed;
-/// [`MergeError::Taken`] where `out` holds a run that was measured.
+/// [`RunDirError::Measured`] where `out` holds a run that was measured.
 pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
     let [first, rest @ ..] = runs else {
         return Err(MergeError::Nothing { what: "give two runs at least".into() });
@@ -140,9 +132,7 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
             }
         }
     }
-    if taken(out) {
-        return Err(MergeError::Taken { path: out.to_path_buf() });
-    }
+    RunDir::may_derive(out)?;
     let changes: Vec<(String, Vec<Change>)> = rest
         .iter()
         .map(|other| {
@@ -162,6 +152,7 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
         let mut end_s = free_s;
         // Every run has a clock of its own: each begins a minute after the one before has ended.
         let shift_s = free_s;
+        let (_, committed) = read_run(&run.path)?;
         for step in run.ladder() {
             let count = seen.entry(step.name.clone()).or_default();
             *count += 1;
@@ -188,9 +179,10 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
                     ..e.clone()
                 }),
             );
-            let series = series_of(run, &step.name, &name, shift_s);
+            let mut samples = samples_of(&run.path, &committed, &step.name)?;
+            samples.iter_mut().for_each(|sample| sample.at_s += shift_s);
             let evidence = step.evidence.clone().map(|e| shifted(e, shift_s));
-            steps.push(NewStep { id, report, evidence, calls, series });
+            steps.push(NewStep { id, report, evidence, calls, samples });
         }
         free_s = end_s + 60.0;
     }
@@ -209,7 +201,7 @@ pub fn merge(runs: &[Run], out: &Path) -> Result<Merged, MergeError> {
             settings_that_differ: changes.iter().cloned().collect(),
         },
     };
-    write(&run, out)?;
+    run.write(out)?;
     Ok(Merged { tiers, changes })
 }
 
@@ -223,23 +215,4 @@ fn shifted(evidence: StepEvidence, shift_s: f64) -> StepEvidence {
         drain_to_s: drain_to_s + shift_s,
     };
     StepEvidence { bounds, ..evidence }
-}
-
-/// Lines of a step in `series.jsonl`, with another name and time.
-pub(crate) fn series_of(run: &Run, step: &str, name: &str, shift_s: f64) -> Vec<u8> {
-    let text = std::fs::read_to_string(run.path.join("series.jsonl")).unwrap_or_default();
-    let mark = format!("{{\"step\":\"{step}\",");
-    let mut out = Vec::new();
-    for line in text.lines().filter(|l| l.starts_with(&mark)) {
-        let Ok(mut value) = serde_json::from_str::<Value>(line) else { continue };
-        let Some(object) = value.as_object_mut() else { continue };
-        object.insert("step".into(), name.into());
-        if let Some(at_s) = object.get("at_s").and_then(Value::as_f64) {
-            object.insert("at_s".into(), (at_s + shift_s).into());
-        }
-        if serde_json::to_writer(&mut out, &value).is_ok() {
-            out.push(b'\n');
-        }
-    }
-    out
 }

@@ -8,7 +8,9 @@ use tapedeck_config::{Recorded, key};
 use tapedeck_record::{CallRecord, StepId};
 pub use tapedeck_rundir::blocks::Reading;
 use tapedeck_rundir::blocks::{Bad, Odd, Owners, current, walk};
-use tapedeck_rundir::{CommittedStep, Event, Journal, RunDirError, RunInfo, refuse_newer};
+use tapedeck_rundir::{
+    CommittedStep, DERIVED, Event, Journal, RunDirError, RunInfo, events_of, read_json, refuse_newer,
+};
 use tapedeck_sizing::PromisePlan;
 use tapedeck_slo::{Limits, StepEvidence, TierReport};
 
@@ -147,7 +149,10 @@ impl Run {
     pub fn read_with(path: &Path, tables: Option<&Tables>, reading: Reading) -> Result<Self, ReadError> {
         Self::probe(path)?;
         let mut warnings = Vec::new();
-        let info = json(path, "run.json", &mut warnings, true);
+        let info = json(path, "run.json", &mut warnings);
+        if !path.join("run.json").exists() {
+            warnings.push(IntegrityWarning::missing("run.json"));
+        }
         let config = config(path, &mut warnings);
         // A limit must never be the wrong one: where any is not understood, none is known.
         let limits = config.as_ref().and_then(|c| c.section(key!(slo), |config| config.slo.clone()));
@@ -155,9 +160,9 @@ impl Run {
         let environment = toml_table(path, "environment.toml", &mut warnings);
         let (committed, steps_unread) = journal(path, &mut warnings);
         let (answers, unread) = Answers::read(path);
-        warnings.extend(unread.into_iter().map(|e| IntegrityWarning::unreadable(&e.file, e.why)));
-        let derived = json(path, "derived.json", &mut warnings, false);
-        let events = lines(path, "events.jsonl", &mut warnings);
+        warnings.extend(unread.into_iter().map(IntegrityWarning::of));
+        let derived = json(path, DERIVED, &mut warnings);
+        let events = events(path, &mut warnings);
         let ladder_csv = std::fs::read_to_string(path.join("ladder.csv")).ok().map(|text| csv::cells(&text));
         let mut steps: Vec<Step> = current(&committed)
             .map(|(_, step)| Step {
@@ -223,34 +228,12 @@ impl Run {
     }
 }
 
-/// One line of an optional JSON file; what is there and cannot be read is an integrity warning, and so is a needed file that is
-/// missing.
-fn json<T: DeserializeOwned>(
-    path: &Path,
-    name: &str,
-    warnings: &mut Vec<IntegrityWarning>,
-    needed: bool,
-) -> Option<T> {
-    let text = match std::fs::read_to_string(path.join(name)) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            if needed {
-                warnings.push(IntegrityWarning::missing(name));
-            }
-            return None;
-        }
-        Err(e) => {
-            warnings.push(IntegrityWarning::unreadable(name, e.to_string()));
-            return None;
-        }
-    };
-    match serde_json::from_str(&text) {
-        Ok(value) => Some(value),
-        Err(e) => {
-            warnings.push(IntegrityWarning::unreadable(name, e.to_string()));
-            None
-        }
-    }
+/// A JSON file; what is there and cannot be read is an integrity warning.
+fn json<T: DeserializeOwned>(path: &Path, name: &str, warnings: &mut Vec<IntegrityWarning>) -> Option<T> {
+    read_json(path, name).unwrap_or_else(|e| {
+        warnings.push(IntegrityWarning::of(e));
+        None
+    })
 }
 
 fn toml_table(path: &Path, name: &str, warnings: &mut Vec<IntegrityWarning>) -> Option<toml::Table> {
@@ -290,22 +273,14 @@ fn config(path: &Path, warnings: &mut Vec<IntegrityWarning>) -> Option<Recorded>
     }
 }
 
-/// Every line of a JSON lines file; lines that cannot be read are counted and said.
-fn lines<T: DeserializeOwned>(path: &Path, name: &str, warnings: &mut Vec<IntegrityWarning>) -> Vec<T> {
-    let Ok(text) = std::fs::read(path.join(name)) else {
-        warnings.push(IntegrityWarning::missing(name));
+/// What happened when; lines that cannot be read are counted and said.
+fn events(path: &Path, warnings: &mut Vec<IntegrityWarning>) -> Vec<Event> {
+    let Some((events, bad)) = events_of(path) else {
+        warnings.push(IntegrityWarning::missing("events.jsonl"));
         return Vec::new();
     };
-    let mut bad = Bad::default();
-    let mut all = Vec::new();
-    for (n, line) in text.split(|b| *b == b'\n').enumerate().filter(|(_, l)| !l.is_empty()) {
-        match serde_json::from_slice(line) {
-            Ok(value) => all.push(value),
-            Err(e) => bad.add(n + 1, &e),
-        }
-    }
-    tell_bad(bad, name, warnings);
-    all
+    tell_bad(bad, "events.jsonl", warnings);
+    events
 }
 
 /// The committed steps in order (with `None` for a line that could not be read), and how many could not be read.

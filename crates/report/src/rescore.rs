@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use tapedeck_config::{Config, ConfigError, Recorded, Setting, key};
 use tapedeck_record::{CallMeta, CallRecord, Sample};
-use tapedeck_rundir::{RunDirError, RunInfo, read_run, samples_of};
+use tapedeck_rundir::{RunDir, RunDirError, RunInfo, read_run, samples_of};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Limits, StepEvidence, TierReport, judge};
 use tapedeck_tape::{Manifest, TapeError, md5_hex};
 
-use crate::newrun::{Derived, NewRun, NewStep, taken, write};
-use crate::output::WriteError;
+use crate::newrun::{Derived, NewRun, NewStep};
 use crate::read::{Run, Step};
 use crate::traces::{TraceError, traces};
 
@@ -75,18 +74,10 @@ pub enum RescoreError {
     /// Traces that cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The folder for the result holds something that was measured.
-    #[error("{} holds a run that was measured: give --out a folder that is not there yet, or leave it out", path.display())]
-    Taken {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The journal or the samples cannot be read.
+    /// The journal or the samples cannot be read, the result cannot be written, or its folder holds something that was
+    /// measured.
     #[error(transparent)]
     Run(#[from] RunDirError),
-    /// The result cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
 }
 
 /// What to change.
@@ -113,9 +104,7 @@ pub struct Rescored {
 /// [`RescoreError`]: settings that do not exist, tapes or traces that are not those of the run, a result that would
 /// replace what was measured.
 pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, RescoreError> {
-    if taken(out) {
-        return Err(RescoreError::Taken { path: out.to_path_buf() });
-    }
+    RunDir::may_derive(out)?;
     let missing =
         |what: &str| RescoreError::Missing { what: format!("{what} of {} cannot be read", run.name()) };
     let mut recorded = run.config.clone().ok_or_else(|| missing("run.toml"))?;
@@ -151,8 +140,7 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
         let samples = samples_of(&run.path, &committed, &step.name)?;
         let evidence = StepEvidence { window_ms, ..kept.clone() };
         let report = rejudge(&step.report, &evidence, &calls, &samples, &limits);
-        let series = crate::merge::series_of(run, &step.name, &step.name, 0.0);
-        steps.push(NewStep { id: step.id.clone(), report, evidence: Some(evidence), calls, series });
+        steps.push(NewStep { id: step.id.clone(), report, evidence: Some(evidence), calls, samples });
     }
     let scored = steps.len();
     let info = run.info.clone().ok_or_else(|| missing("run.json"))?;
@@ -169,7 +157,7 @@ pub fn rescore(run: &Run, changes: &Changes, out: &Path) -> Result<Rescored, Res
             settings: changes.settings.iter().map(ToString::to_string).collect(),
         },
     };
-    write(&new, out)?;
+    new.write(out)?;
     Ok(Rescored { steps: scored, left_out })
 }
 

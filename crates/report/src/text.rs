@@ -2,7 +2,7 @@
 
 use tapedeck_slo::Estimate;
 
-use crate::answer::{Answer, n_star_line};
+use crate::answer::Answer;
 use crate::compare::{Comparison, Direction};
 use crate::diagnose::{Diagnosis, part_name};
 use crate::integrity::Severity;
@@ -17,7 +17,7 @@ pub fn answer(run: &Run, answer: &Answer, lang: Lang) -> Vec<String> {
     let mut put = |said: LocalizedText| lines.push(said.text(lang).to_string());
     for (title, capacity) in [(MessageId::ShortCalls, &answer.short), (MessageId::LongCalls, &answer.long)] {
         let Some(capacity) = capacity else { continue };
-        let n = n_star_line(capacity);
+        let n = capacity.state.stated("N*".into(), capacity.n_star);
         put(LocalizedText {
             en: format!("{}: {}", title.template(Lang::En), n.en),
             zh: format!("{}：{}", title.template(Lang::Zh), n.zh),

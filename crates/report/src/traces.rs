@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use tapedeck_record::Trace;
+use tapedeck_rundir::DERIVED;
 
 /// Traces that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +24,7 @@ pub struct TraceError {
 /// A file that is missing or damaged: a part of the traces would give other figures, so there are none.
 pub fn traces(run: &Path, step: &str) -> Result<Vec<Trace>, TraceError> {
     let path = run.join("trace").join(format!("{step}.jsonl.gz"));
-    let hint = match run.join("derived.json").exists() {
+    let hint = match run.join(DERIVED).exists() {
         true => "this run was merged or rescored and keeps no traces: take the run that it was made from",
         false => "traces are written by every case: was the file moved?",
     };

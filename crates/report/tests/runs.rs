@@ -510,7 +510,9 @@ fn fragments_of_html_in_names_do_not_run_in_pages_or_plots() {
     edit(&path.join("events.jsonl"), "\"drained\"", &format!("\"{fragment}\",\"detail\":\"{fragment}\""));
     edit(&path.join("tc06.json"), "\"inst2\"", &format!("\"{fragment}\""));
     edit(&path.join("tc07.json"), "\"3x0.30\"", &format!("\"{fragment}\""));
-    edit(&path.join("campaign.json"), "a single stream meets every limit", fragment);
+    // A plain sentence, as earlier versions wrote it.
+    let sentence = r#"{"kind":"single_stream","text":"a single stream meets every limit"}"#;
+    edit(&path.join("campaign.json"), sentence, &format!("\"{fragment}\""));
     for name in ["series.jsonl", "tc05.json"] {
         let text = fs::read_to_string(path.join(name)).unwrap();
         fs::write(path.join(name), text.replace("inst1", fragment).replace("GPU-simulated", fragment))

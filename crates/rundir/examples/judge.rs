@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tapedeck_l10n::Localize;
 use tapedeck_record::CallRecord;
 use tapedeck_rundir::{CommittedStep, ladder_of, read_run};
 use tapedeck_slo::{Assertion, AssertionResult, Limits, TierReport, capacity};
@@ -40,7 +41,7 @@ fn judge(run: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let careful = Limits { safety_factor: 0.5, ..Limits::default() };
     let found = capacity(&tiers, &careful);
     let simulated = if info.simulated { " [simulated]" } else { "" };
-    lines.push(format!("{}{simulated}: N* = {} ({})", info.run_id, found.display(), found.state_name()));
+    lines.push(format!("{}{simulated}: N* = {} ({})", info.run_id, found.display(), found.state.text().en));
     let half = found.published.map_or_else(|| "not known".to_string(), |calls| format!("{calls} calls"));
     lines.push(format!("half of it: {half}"));
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Sample, Schema, StepId, ladder_tiers};
 
 use crate::atomic;
+use crate::blocks::Bad;
 use crate::delta::BucketBounds;
 use crate::error::RunDirError;
 use crate::event::EventDetail;
@@ -105,9 +106,15 @@ pub struct RunDir {
     pub(crate) series: AppendFile,
     journal: AppendFile,
     events: AppendFile,
+    derived: bool,
     _lock: File,
 }
 
+const CALLS: &str = "calls.jsonl";
+const SERIES: &str = "series.jsonl";
+const EVENTS: &str = "events.jsonl";
+/// What a run was made from that was not measured as it stands.
+pub const DERIVED: &str = "derived.json";
 const JOURNAL: &str = "steps.jsonl";
 const CONFIG: &str = "run.toml";
 const INFO: &str = "run.json";
@@ -139,6 +146,48 @@ impl RunDir {
         atomic::write(&path.join(CONFIG), config_toml.as_bytes())?;
         atomic::write(&path.join(INFO), json_line(&info, &path)?.as_bytes())?;
         Self::assemble(path, info, Vec::new(), lock, None)
+    }
+
+    /// Makes a run of what was measured elsewhere: merged, or scored anew. `origin` is kept as `derived.json`, steps get no
+    /// traces, and a run that was derived before gives way.
+    ///
+    /// # Errors
+    /// [`RunDirError::Measured`] where the folder holds a run that was measured, or what the operating system refused.
+    pub fn derive(
+        path: &Path,
+        info: &RunInfo,
+        config_toml: &str,
+        origin: &impl Serialize,
+    ) -> Result<Self, RunDirError> {
+        Self::may_derive(path)?;
+        fs::create_dir_all(path).map_err(|e| RunDirError::io("create", path, e))?;
+        let lock = lock(path)?;
+        // First of all: a folder with this file holds nothing that was measured.
+        atomic::write(&path.join(DERIVED), json_line(origin, path)?.as_bytes())?;
+        for old in [JOURNAL, EVENTS, "capacity.json", "environment.toml"].map(|name| path.join(name)) {
+            match fs::remove_file(&old) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(RunDirError::io("remove", &old, e));
+                }
+                _ => {}
+            }
+        }
+        atomic::write(&path.join(CONFIG), config_toml.as_bytes())?;
+        atomic::write(&path.join(INFO), json_line(info, path)?.as_bytes())?;
+        let made = Self::assemble(path.to_path_buf(), info.clone(), Vec::new(), lock, Some(0))?;
+        Ok(Self { derived: true, ..made })
+    }
+
+    /// Whether a folder may hold what is derived from other runs: nothing that was measured may give way to it.
+    ///
+    /// # Errors
+    /// [`RunDirError::Measured`].
+    pub fn may_derive(path: &Path) -> Result<(), RunDirError> {
+        let there = |name: &str| path.join(name).exists();
+        if !there(DERIVED) && [INFO, JOURNAL, CALLS, "trace"].into_iter().any(there) {
+            return Err(RunDirError::Measured { path: path.to_path_buf() });
+        }
+        Ok(())
     }
 
     /// Opens a run to go on with it: growing files are cut back to the last commit. `config_toml` must be the
@@ -202,11 +251,11 @@ impl RunDir {
         journal_bytes: Option<u64>,
     ) -> Result<Self, RunDirError> {
         let kept = |bytes: fn(&CommittedStep) -> u64| journal_bytes.map(|_| steps.last().map_or(0, bytes));
-        let calls = AppendFile::open(path.join("calls.jsonl"), kept(|s| s.calls_bytes))?;
-        let series = AppendFile::open(path.join("series.jsonl"), kept(|s| s.series_bytes))?;
+        let calls = AppendFile::open(path.join(CALLS), kept(|s| s.calls_bytes))?;
+        let series = AppendFile::open(path.join(SERIES), kept(|s| s.series_bytes))?;
         let journal = AppendFile::open(path.join(JOURNAL), journal_bytes)?;
-        let events = AppendFile::open(path.join("events.jsonl"), None)?;
-        let dir = Self { path, info, steps, calls, series, journal, events, _lock: lock };
+        let events = AppendFile::open(path.join(EVENTS), None)?;
+        let dir = Self { path, info, steps, calls, series, journal, events, derived: false, _lock: lock };
         dir.write_tables()?;
         Ok(dir)
     }
@@ -249,6 +298,25 @@ impl RunDir {
         atomic::write(&path, content)
     }
 
+    /// Writes a value into the folder as indented JSON.
+    ///
+    /// # Errors
+    /// What the operating system refused.
+    pub fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<(), RunDirError> {
+        let mut json = serde_json::to_vec_pretty(value)
+            .map_err(|e| RunDirError::io("write", &self.path.join(name), e.into()))?;
+        json.push(b'\n');
+        self.write_file(name, &json)
+    }
+
+    /// Reads a JSON file of the folder; nothing where there is none.
+    ///
+    /// # Errors
+    /// As [`read_json`].
+    pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RunDirError> {
+        read_json(&self.path, name)
+    }
+
     /// Appends one event.
     ///
     /// # Errors
@@ -263,7 +331,7 @@ impl RunDir {
     /// # Errors
     /// What the operating system refused.
     pub fn begin(&self, id: &StepId) -> Result<StepWriter, RunDirError> {
-        StepWriter::new(&self.path, id)
+        StepWriter::new(&self.path, id, !self.derived)
     }
 
     /// Commits a step with its verdict and what it was judged from: its traces are renamed into place, the growing files synced, the journal extended and
@@ -275,7 +343,7 @@ impl RunDir {
         &mut self,
         writer: StepWriter,
         report: TierReport,
-        evidence: StepEvidence,
+        evidence: impl Into<Option<StepEvidence>>,
         partial: bool,
     ) -> Result<(), RunDirError> {
         let (step, id) = (writer.step().to_string(), writer.id().clone());
@@ -287,7 +355,7 @@ impl RunDir {
             calls_bytes: self.calls.sync()?,
             series_bytes: self.series.sync()?,
             report,
-            evidence: Some(evidence),
+            evidence: evidence.into(),
         };
         self.journal.append(json_line(&committed, &self.path)?.as_bytes())?;
         self.journal.sync()?;
@@ -381,7 +449,7 @@ pub fn ladder_of<'a>(current: &[&'a CommittedStep]) -> Vec<&'a CommittedStep> {
 /// # Errors
 /// [`RunDirError::BadLine`], or what the operating system refused.
 pub fn samples_of(run: &Path, steps: &[CommittedStep], step: &str) -> Result<Vec<Sample>, RunDirError> {
-    let kept: Vec<Sample> = lines_of(&run.join("series.jsonl"), steps, step, |s| s.series_bytes)?;
+    let kept: Vec<Sample> = lines_of(&run.join(SERIES), steps, step, |s| s.series_bytes)?;
     let mut bounds = BucketBounds::default();
     Ok(kept.into_iter().map(|sample| bounds.restore(sample)).collect())
 }
@@ -411,6 +479,35 @@ fn lines_of<T: DeserializeOwned>(
         })?);
     }
     Ok(all)
+}
+
+/// Reads a JSON file of a run; nothing where there is none.
+///
+/// # Errors
+/// A file that is there and cannot be read: damaged, or written by a newer version.
+pub fn read_json<T: DeserializeOwned>(run: &Path, name: &str) -> Result<Option<T>, RunDirError> {
+    let path = run.join(name);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(RunDirError::io("read", &path, e)),
+    };
+    let bad = |e: serde_json::Error| RunDirError::BadLine { path, line: e.line(), why: e.to_string() };
+    serde_json::from_str(&text).map(Some).map_err(bad)
+}
+
+/// What happened in a run when, and the lines that cannot be read; nothing where there is no such file.
+#[must_use]
+pub fn events_of(run: &Path) -> Option<(Vec<Event>, Bad)> {
+    let text = fs::read(run.join(EVENTS)).ok()?;
+    let (mut all, mut bad) = (Vec::new(), Bad::default());
+    for (n, line) in text.split(|b| *b == b'\n').enumerate().filter(|(_, l)| !l.is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(event) => all.push(event),
+            Err(e) => bad.add(n + 1, &e),
+        }
+    }
+    Some((all, bad))
 }
 
 /// Reads a run without opening it for writing: its description, its committed steps.

@@ -32,6 +32,12 @@ pub enum RunDirError {
         /// The run directory.
         path: PathBuf,
     },
+    /// The folder for a derived run holds one that was measured.
+    #[error("{} holds a run that was measured: give --out a folder that is not there yet", path.display())]
+    Measured {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder to resume is not a run directory.
     #[error("{} is not a run directory ({why}): give the folder that holds run.toml and steps.jsonl", path.display())]
     NotARun {
@@ -76,6 +82,12 @@ pub enum RunDirError {
 }
 
 impl RunDirError {
+    /// Whether the operating system refused, or its disk is full: asking otherwise does not help.
+    #[must_use]
+    pub const fn of_system(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::DiskFull { .. })
+    }
+
     pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {

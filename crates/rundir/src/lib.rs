@@ -35,7 +35,10 @@ mod ordered_pool;
 pub mod step;
 pub mod tables;
 
-pub use dir::{Event, Journal, RunDir, RunInfo, ladder_of, read_run, refuse_newer, samples_of};
+pub use dir::{
+    DERIVED, Event, Journal, RunDir, RunInfo, events_of, ladder_of, read_json, read_run, refuse_newer,
+    samples_of,
+};
 pub use error::RunDirError;
 pub use event::EventDetail;
 pub use step::{CommittedStep, StepWriter};

@@ -87,7 +87,8 @@ pub struct StepWriter {
     id: StepId,
     step: String,
     trace_path: PathBuf,
-    trace: GzEncoder<BufWriter<File>>,
+    /// Nothing where the step was not measured but derived.
+    trace: Option<GzEncoder<BufWriter<File>>>,
     calls: Vec<u8>,
     series: Vec<u8>,
     bounds: BucketBounds,
@@ -96,17 +97,20 @@ pub struct StepWriter {
 }
 
 impl StepWriter {
-    pub(crate) fn new(run: &Path, id: &StepId) -> Result<Self, RunDirError> {
+    pub(crate) fn new(run: &Path, id: &StepId, traced: bool) -> Result<Self, RunDirError> {
         let step = id.to_string();
         let folder = run.join("trace");
-        fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
         let trace_path = folder.join(format!("{step}.jsonl.gz"));
-        let file = File::create(temporary_path(&trace_path))
-            .map_err(|e| RunDirError::io("create", &trace_path, e))?;
+        let trace = || {
+            fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
+            let file = File::create(temporary_path(&trace_path))
+                .map_err(|e| RunDirError::io("create", &trace_path, e))?;
+            Ok(GzEncoder::new(BufWriter::new(file), Compression::fast()))
+        };
         Ok(Self {
             id: id.clone(),
             step,
-            trace: GzEncoder::new(BufWriter::new(file), Compression::fast()),
+            trace: traced.then(trace).transpose()?,
             trace_path,
             calls: Vec::new(),
             series: Vec::new(),
@@ -133,11 +137,21 @@ impl StepWriter {
     /// # Errors
     /// What the operating system refused.
     pub fn call(&mut self, record: &CallRecord, trace: &Trace) -> Result<(), RunDirError> {
+        self.record(record)?;
+        self.chunks.add(trace);
+        let Some(out) = &mut self.trace else { return Ok(()) };
+        let raw = json_line(trace, &self.trace_path)?;
+        out.write_all(raw.as_bytes()).map_err(|e| RunDirError::io("write", &self.trace_path, e))
+    }
+
+    /// Adds the figures of one call whose trace stays where it was measured.
+    ///
+    /// # Errors
+    /// Only a call that cannot be expressed as JSON.
+    pub fn record(&mut self, record: &CallRecord) -> Result<(), RunDirError> {
         let line = json_line(&Line { step: &self.step, body: record }, &self.trace_path)?;
         self.calls.extend_from_slice(line.as_bytes());
-        self.chunks.add(trace);
-        let raw = json_line(trace, &self.trace_path)?;
-        self.trace.write_all(raw.as_bytes()).map_err(|e| RunDirError::io("write", &self.trace_path, e))
+        Ok(())
     }
 
     /// Adds one sample of an engine, a GPU or ourselves.
@@ -178,18 +192,31 @@ impl StepWriter {
         if !self.texts.is_empty() {
             dir.write_file(&format!("texts-{}.jsonl", self.step), &self.texts)?;
         }
+        if let Some(trace) = self.trace {
+            Self::finish_trace(trace, &self.trace_path, &self.chunks, &self.step, dir)?;
+        }
+        dir.calls.append(&self.calls)?;
+        dir.series.append(&self.series)
+    }
+
+    /// Writes the series of every chunk, and moves the traces to their place.
+    fn finish_trace(
+        trace: GzEncoder<BufWriter<File>>,
+        path: &Path,
+        chunks: &ChunkSeries,
+        step: &str,
+        dir: &RunDir,
+    ) -> Result<(), RunDirError> {
         let folder = dir.path().join("hdr");
         fs::create_dir_all(&folder).map_err(|e| RunDirError::io("create", &folder, e))?;
         let origin = dir.info().origin_unix_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
         let base = SystemTime::UNIX_EPOCH + origin.unwrap_or_default();
-        atomic::write_with(&folder.join(format!("{}.hlog", self.step)), |out| {
-            self.chunks.write(out, base).map_err(std::io::Error::other)
+        atomic::write_with(&folder.join(format!("{step}.hlog")), |out| {
+            chunks.write(out, base).map_err(std::io::Error::other)
         })?;
-        let io = |e| RunDirError::io("write", &self.trace_path, e);
-        let file = self.trace.finish().map_err(io)?.into_inner().map_err(|e| io(e.into_error()))?;
+        let io = |e| RunDirError::io("write", path, e);
+        let file = trace.finish().map_err(io)?.into_inner().map_err(|e| io(e.into_error()))?;
         file.sync_data().map_err(io)?;
-        fs::rename(temporary_path(&self.trace_path), &self.trace_path).map_err(io)?;
-        dir.calls.append(&self.calls)?;
-        dir.series.append(&self.series)
+        fs::rename(temporary_path(path), path).map_err(io)
     }
 }

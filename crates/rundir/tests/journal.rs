@@ -10,7 +10,9 @@ use tapedeck_record::{
     CallMeta, CallRecord, Evidence, Outcome, OutcomeDetail, Sample, SampleBody, Schema, SpeechMap, StepId,
     Trace, WordCounts,
 };
-use tapedeck_rundir::{Event, RunDir, RunDirError, RunInfo, ladder_of, read_run};
+use tapedeck_rundir::{
+    DERIVED, Event, RunDir, RunDirError, RunInfo, events_of, ladder_of, read_json, read_run,
+};
 use tapedeck_score::{Rules, Words, score};
 use tapedeck_slo::{Limits, Reason, StepBounds, TierEvidence, TierReport, judge};
 
@@ -209,6 +211,38 @@ fn a_step_is_read_back_without_its_neighbours_and_without_what_was_cut_short() {
     let calls = |step: &str| dir.calls_of(step).unwrap().len();
     assert_eq!([calls("N003"), calls("N006"), calls("tc08-N003"), calls("N012")], [3, 6, 4, 0]);
     assert_eq!(dir.series_of("N006").unwrap().len(), 1);
+}
+
+#[test]
+fn a_derived_run_gives_way_to_another_and_a_measured_one_does_not() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut measured = RunDir::create(tmp.path(), &info(), CONFIG).unwrap();
+    play(&mut measured, "N003", 3, false);
+    let refused = RunDir::derive(measured.path(), &info(), CONFIG, &["run"]).unwrap_err();
+    assert!(matches!(refused, RunDirError::Measured { .. }) && !refused.of_system(), "{refused}");
+    let out = tmp.path().join("derived");
+    for names in [&["N003", "N006"][..], &["N003"]] {
+        let mut dir = RunDir::derive(&out, &info(), CONFIG, &["run"]).unwrap();
+        for name in names {
+            let mut writer = dir.begin(&StepId::parse(name)).unwrap();
+            let calls = measured.calls_of("N003").unwrap();
+            calls.iter().try_for_each(|call| writer.record(call)).unwrap();
+            let samples = measured.series_of("N003").unwrap();
+            samples.iter().try_for_each(|sample| writer.sample(sample)).unwrap();
+            dir.commit(writer, measured.steps()[0].report.clone(), None, false).unwrap();
+        }
+        dir.event(&Event { at_s: 1.0, step: None, what: "drained".into(), detail: None }).unwrap();
+    }
+    // Nothing is left of the first, and traces stay where they were measured.
+    let (_, steps) = read_run(&out).unwrap();
+    assert_eq!(steps.iter().map(|s| s.step.as_str()).collect::<Vec<_>>(), ["N003"]);
+    assert_eq!(events_of(&out).unwrap().0.len(), 1);
+    assert_eq!(read_json::<Vec<String>>(&out, DERIVED).unwrap().unwrap(), ["run"]);
+    assert!(!out.join("trace").exists() && !out.join("hdr").exists());
+    for file in ["calls.jsonl", "series.jsonl"] {
+        let read = |run: &Path| fs::read(run.join(file)).unwrap();
+        assert_eq!(read(&out), read(measured.path()));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tapedeck_l10n::StaticText;
 
 use crate::error::SizingError;
 
@@ -56,9 +57,9 @@ impl std::str::FromStr for Dtype {
             "fp8" | "fp8_e4m3" | "fp8_e5m2" | "float8_e4m3fn" | "float8_e5m2" => Ok(Self::Fp8),
             "int8" => Ok(Self::Int8),
             _ => Err(SizingError::Unknown {
-                what: "number format",
+                what: StaticText::new("number format", "数值格式"),
                 given: word.to_owned(),
-                known: "float32, float16, bfloat16, fp8, int8",
+                known: "float32, float16, bfloat16, fp8, int8".into(),
             }),
         }
     }
@@ -148,7 +149,10 @@ impl Architecture {
                     return Err(SizingError::BadKey {
                         key: "hidden_size".into(),
                         value: hidden.to_string(),
-                        rule: "must be a multiple of num_attention_heads where there is no head_dim",
+                        rule: StaticText::new(
+                            "must be a multiple of num_attention_heads where there is no head_dim",
+                            "没有 head_dim 时须为 num_attention_heads 的倍数",
+                        ),
                     });
                 }
                 hidden / heads
@@ -162,7 +166,8 @@ impl Architecture {
             (Some(dtype), _) => dtype,
             (None, Some(Value::String(word))) => word.parse()?,
             (None, Some(other)) => {
-                let rule = "must be a text such as \"bfloat16\"";
+                let rule =
+                    StaticText::new("must be a text such as \"bfloat16\"", "须为文本，例如 \"bfloat16\"");
                 return Err(SizingError::BadKey { key: "dtype".into(), value: other.to_string(), rule });
             }
             (None, None) => {
@@ -201,7 +206,7 @@ fn whole_number(key: &str, value: &Value) -> Result<u32, SizingError> {
         || SizingError::BadKey {
             key: key.into(),
             value: value.to_string(),
-            rule: "must be a whole number from 1 to 1000000",
+            rule: StaticText::new("must be a whole number from 1 to 1000000", "须为 1 到 1000000 的整数"),
         },
     )
 }

@@ -1,7 +1,7 @@
 //! Theory beside measurement: what a run says of the pool and of a stream's share of it.
 
 use serde::{Deserialize, Serialize};
-use tapedeck_l10n::{Localize, LocalizedText, localized, reason};
+use tapedeck_l10n::{Localize, LocalizedText, StaticText, localized, reason};
 
 use crate::error::{SizingError, positive};
 use crate::kv::{TapeKv, token_cost};
@@ -16,7 +16,7 @@ pub struct InstanceSeen {
     /// Tokens that its pool holds.
     pub pool_tokens: Option<u64>,
     /// Where that figure comes from.
-    pub pool_source: Option<String>,
+    pub pool_source: Option<PoolSource>,
 }
 
 /// One load level of a run.
@@ -73,6 +73,47 @@ pub struct Row {
     pub note: CalibrationNote,
 }
 
+/// Where the size of a pool comes from, or why it is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[non_exhaustive]
+pub enum PoolSource {
+    /// The metrics page.
+    Page {
+        /// The series, as the engine names it.
+        series: String,
+    },
+    /// The start-up log.
+    Log,
+    /// There is no metrics page.
+    NoPage,
+    /// Neither page nor log tells.
+    NotTold,
+    /// The page cannot be read.
+    Unreadable {
+        /// Why.
+        why: String,
+    },
+    /// A sentence of an earlier version, or of a kind that is not known.
+    #[serde(skip)]
+    Recorded(String),
+}
+
+reason!(PoolSource);
+
+impl Localize for PoolSource {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::Page { series } => LocalizedText::same(series),
+            Self::Log => localized!("start-up log", "启动日志"),
+            Self::NoPage => localized!("it has no metrics page", "没有指标页"),
+            Self::NotTold => localized!("neither its page nor its log tells", "指标页与日志都没有说明"),
+            Self::Unreadable { why } => LocalizedText::same(why),
+            Self::Recorded(sentence) => LocalizedText::same(sentence),
+        }
+    }
+}
+
 /// Where a measurement comes from, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
@@ -80,8 +121,8 @@ pub struct Row {
 pub enum CalibrationNote {
     /// Instances told their pool.
     PoolFrom {
-        /// Where: a series of the page, the start-up log.
-        sources: Vec<String>,
+        /// Where.
+        sources: Vec<PoolSource>,
     },
     /// Not all of them did.
     PoolUnknown,
@@ -127,8 +168,8 @@ impl Localize for CalibrationNote {
         };
         match self {
             Self::PoolFrom { sources } => {
-                let sources = sources.join(", ");
-                localized!("from {sources}", "来自 {sources}")
+                let sources: Vec<_> = sources.iter().map(Localize::text).collect();
+                localized!("from {}", "来自 {}"; LocalizedText::join(&sources, ", ", "、"))
             }
             Self::PoolUnknown => localized!(
                 "not every instance tells its pool (an engine before vLLM 0.24, or no metrics page)",
@@ -191,13 +232,16 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
     theory.card.check()?;
     let token = token_cost(theory.token_bytes)?;
     for point in &seen.points {
-        positive("streams of a load level", point.streams, 1e9)?;
-        crate::error::not_negative("use of the KV pool", point.kv_mean, 1.0)?;
+        positive(StaticText::new("streams of a load level", "一个负载水平的路数"), point.streams, 1e9)?;
+        crate::error::not_negative(StaticText::new("use of the KV pool", "KV 池占用"), point.kv_mean, 1.0)?;
     }
     if seen.instances.is_empty() {
         return Err(SizingError::Nothing {
-            what: "the run names no instance",
-            hint: "list them under [[instances]] in the config of the run",
+            what: StaticText::new("the run names no instance", "运行目录没有列出实例"),
+            hint: StaticText::new(
+                "list them under [[instances]] in the config of the run",
+                "请在该次运行的配置中用 [[instances]] 列出",
+            ),
         });
     }
     let n = as_float(seen.instances.len());
@@ -206,7 +250,7 @@ pub fn calibrate(theory: &Theory, seen: &Seen) -> Result<Calibration, SizingErro
     let all_pools = (pools.len() == seen.instances.len()).then(|| pools.iter().sum::<f64>());
     let source = || {
         let mut sources: Vec<_> = seen.instances.iter().filter_map(|i| i.pool_source.clone()).collect();
-        sources.sort_unstable();
+        sources.sort_unstable_by_key(ToString::to_string);
         sources.dedup();
         sources
     };

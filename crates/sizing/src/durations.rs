@@ -1,7 +1,7 @@
 //! How long calls are: a tape's, a pool's, or a business's own.
 
 use serde::Serialize;
-use tapedeck_l10n::LocalizedText;
+use tapedeck_l10n::{Localize, LocalizedText, StaticText, localized};
 
 use crate::error::{SizingError, not_negative, positive};
 
@@ -44,16 +44,19 @@ impl Durations {
     /// As [`Durations::of_calls`], and a number of calls that is negative or not a number.
     pub fn weighted(name: impl Into<String>, mut bins: Vec<(f64, f64)>) -> Result<Self, SizingError> {
         for &(seconds, calls) in &bins {
-            positive("call length (s)", seconds, LONGEST_S)?;
-            not_negative("number of calls", calls, 1e12)?;
+            positive(StaticText::new("call length (s)", "通话时长（s）"), seconds, LONGEST_S)?;
+            not_negative(StaticText::new("number of calls", "通数"), calls, 1e12)?;
         }
         bins.retain(|&(_, calls)| calls > 0.0);
         bins.sort_by(|a, b| a.0.total_cmp(&b.0));
         let calls: f64 = bins.iter().map(|b| b.1).sum();
         let Some(&(longest_s, _)) = bins.last() else {
             return Err(SizingError::Nothing {
-                what: "there is no call to take lengths from",
-                hint: "give at least one line with a length and a number of calls above 0",
+                what: StaticText::new("there is no call to take lengths from", "没有可取时长的通话"),
+                hint: StaticText::new(
+                    "give at least one line with a length and a number of calls above 0",
+                    "请至少给出一行，含时长与大于 0 的通数",
+                ),
             });
         };
         let mean_s = bins.iter().map(|b| b.0 * b.1).sum::<f64>() / calls;
@@ -77,8 +80,9 @@ impl Durations {
     /// # Errors
     /// The first line that cannot be read, with its number.
     pub fn histogram(name: impl Into<String>, text: &str) -> Result<Self, SizingError> {
-        let bad =
-            |line: usize, why: String| SizingError::Inconsistent(format!("histogram, line {line}: {why}"));
+        let bad = |line: usize, why: LocalizedText| {
+            SizingError::Inconsistent(localized!("histogram, line {line}: {}", "直方图第 {line} 行：{}"; why))
+        };
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let mut lines = text.lines().enumerate().filter(|(_, line)| {
             let line = line.trim();
@@ -89,7 +93,13 @@ impl Durations {
         let columns: Vec<&str> = head.split(separator).map(|c| c.trim().trim_matches('"')).collect();
         let column = |wanted: &str| {
             columns.iter().position(|c| *c == wanted).ok_or_else(|| {
-                bad(1, format!("no column `{wanted}`; the first line must name `duration_s` and `calls`"))
+                bad(
+                    1,
+                    localized!(
+                        "no column `{wanted}`; the first line must name `duration_s` and `calls`",
+                        "没有列 `{wanted}`；首行须写明 `duration_s` 与 `calls`"
+                    ),
+                )
             })
         };
         let (seconds, calls) = (column("duration_s")?, column("calls")?);
@@ -98,11 +108,16 @@ impl Durations {
             let cells: Vec<&str> = line.split(separator).collect();
             let cell = |at: usize, what: &str| -> Result<f64, SizingError> {
                 let text = cells.get(at).map(|c| c.trim().trim_matches('"')).unwrap_or_default();
-                text.parse().map_err(|_| bad(n + 1, format!("`{text}` is no number for `{what}`")))
+                text.parse().map_err(|_| {
+                    bad(
+                        n + 1,
+                        localized!("`{text}` is no number for `{what}`", "`{text}` 不是 `{what}` 的数值"),
+                    )
+                })
             };
             let bin = (cell(seconds, "duration_s")?, cell(calls, "calls")?);
-            positive("duration_s", bin.0, LONGEST_S).map_err(|e| bad(n + 1, e.to_string()))?;
-            not_negative("calls", bin.1, 1e12).map_err(|e| bad(n + 1, e.to_string()))?;
+            positive("duration_s", bin.0, LONGEST_S).map_err(|e| bad(n + 1, e.text()))?;
+            not_negative("calls", bin.1, 1e12).map_err(|e| bad(n + 1, e.text()))?;
             bins.push(bin);
         }
         Self::weighted(name, bins)
@@ -124,7 +139,8 @@ impl Durations {
     /// # Errors
     /// A mean that is not above 0 and up to a day.
     pub fn of_mean(name: impl Into<String>, mean_s: f64) -> Result<Self, SizingError> {
-        let mean_s = positive("mean call length (s)", mean_s, LONGEST_S)?;
+        let mean_s =
+            positive(StaticText::new("mean call length (s)", "平均通话时长（s）"), mean_s, LONGEST_S)?;
         let p95_s = mean_s * 20.0_f64.ln();
         Ok(Self { name: name.into(), mean_s, cv: 1.0, p95_s, longest_s: p95_s, calls: 0.0, bins: Vec::new() })
     }

@@ -1,6 +1,7 @@
 //! How many instances? Three answers: by memory alone, by the KV pool that the calls need, by first-text latency.
 
 use serde::Serialize;
+use tapedeck_l10n::StaticText;
 
 use crate::error::{SizingError, count, positive, share};
 use crate::supply::{Card, Topology, supply};
@@ -40,9 +41,9 @@ pub struct HowMany {
 /// A figure that is negative, not a number or absurd.
 pub fn how_many(card: &Card, need: &Need) -> Result<HowMany, SizingError> {
     card.check()?;
-    let all = share("share of the card", need.share)?;
-    let calls = count("calls", need.calls)?;
-    positive("memory of a call (bytes)", need.call_bytes, 1e18)?;
+    let all = share(StaticText::new("share of the card", "占显卡的比例"), need.share)?;
+    let calls = count(StaticText::new("calls", "通数"), need.calls)?;
+    positive(StaticText::new("memory of a call (bytes)", "单通显存（字节）"), need.call_bytes, 1e18)?;
     let fixed_gb = card.weights_gb + card.overhead_gb;
     // An instance without any pool serves nobody: the pool must be larger than nothing.
     let fits = |n: u32| all * card.memory_gb / f64::from(n) - fixed_gb > 1e-9;
@@ -57,7 +58,14 @@ pub fn how_many(card: &Card, need: &Need) -> Result<HowMany, SizingError> {
     let by_latency = match need.latency_calls {
         None => None,
         Some(each) => {
-            let each = positive("calls of one instance within the latency limits", each, 1e9)?;
+            let each = positive(
+                StaticText::new(
+                    "calls of one instance within the latency limits",
+                    "单实例在延迟上限内的通数",
+                ),
+                each,
+                1e9,
+            )?;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

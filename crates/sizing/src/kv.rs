@@ -1,6 +1,7 @@
 //! From tokens to bytes: a call, and a tape of calls.
 
 use serde::Serialize;
+use tapedeck_l10n::StaticText;
 
 use crate::error::{SizingError, positive};
 use crate::session::{CallTokens, Session};
@@ -59,8 +60,8 @@ pub struct TapeKv {
 pub fn tape(session: &Session, token_bytes: u64, calls_s: &[f64]) -> Result<TapeKv, SizingError> {
     if calls_s.is_empty() {
         return Err(SizingError::Nothing {
-            what: "the tape holds no call",
-            hint: "give at least one call length",
+            what: StaticText::new("the tape holds no call", "带里没有通话"),
+            hint: StaticText::new("give at least one call length", "请至少给出一个通话时长"),
         });
     }
     let calls =
@@ -85,5 +86,5 @@ pub const TAPE_B_S: [f64; 6] = [30.0, 300.0, 60.0, 180.0, 60.0, 30.0];
 
 pub(crate) fn token_cost(token_bytes: u64) -> Result<f64, SizingError> {
     #[expect(clippy::cast_precision_loss, reason = "checked to be far below 2^53")]
-    positive("bytes of a token", token_bytes as f64, 1e12)
+    positive(StaticText::new("bytes of a token", "每 token 字节数"), token_bytes as f64, 1e12)
 }

@@ -38,7 +38,9 @@ pub mod units;
 pub mod whatif;
 
 pub use arch::{Architecture, Dtype};
-pub use calibrate::{Calibration, CalibrationNote, InstanceSeen, LoadPoint, Row, Seen, Theory, calibrate};
+pub use calibrate::{
+    Calibration, CalibrationNote, InstanceSeen, LoadPoint, PoolSource, Row, Seen, Theory, calibrate,
+};
 pub use durations::Durations;
 pub use error::SizingError;
 pub use instances::{HowMany, Need, how_many};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::localized;
 
 use crate::error::{SizingError, count, positive};
 use crate::statement::Promise;
@@ -51,13 +52,15 @@ impl PromisePlan {
     /// Two promises at once, or half of one.
     pub fn promise(&self) -> Result<Promise, SizingError> {
         match (self.blocking, self.service_level, self.within_s) {
-            (Some(_), Some(_), _) => Err(SizingError::Inconsistent(
-                "blocking and service_level are two promises: give one of them".into(),
-            )),
+            (Some(_), Some(_), _) => Err(SizingError::Inconsistent(localized!(
+                "blocking and service_level are two promises: give one of them",
+                "blocking 与 service_level 是两种承诺：只给其中一个"
+            ))),
             (_, Some(share), Some(within_s)) => Ok(Promise::ServiceLevel { share, within_s }),
-            (_, Some(_), None) | (_, None, Some(_)) => Err(SizingError::Inconsistent(
-                "service_level and within_s belong together: give both or neither".into(),
-            )),
+            (_, Some(_), None) | (_, None, Some(_)) => Err(SizingError::Inconsistent(localized!(
+                "service_level and within_s belong together: give both or neither",
+                "service_level 与 within_s 须同时给出或都不给"
+            ))),
             (blocking, None, None) => Ok(Promise::Blocking(blocking.unwrap_or(BLOCKING))),
         }
     }
@@ -99,9 +102,10 @@ impl PromisePlan {
             + usize::from(self.mean_s.is_some())
             > 1
         {
-            return Err(SizingError::Inconsistent(
-                "histogram, pool and mean_s all say how long calls are: give one of them".into(),
-            ));
+            return Err(SizingError::Inconsistent(localized!(
+                "histogram, pool and mean_s all say how long calls are: give one of them",
+                "histogram、pool 与 mean_s 都给出通话时长：只给其中一个"
+            )));
         }
         if let Some(calls) = self.calls_per_hour {
             positive("calls_per_hour", calls, 1e12)?;
@@ -118,7 +122,7 @@ impl PromisePlan {
 
 /// A share that is neither nothing nor everything.
 fn inner_share(what: &'static str, given: f64) -> Result<(), SizingError> {
-    if given > 0.0 && given < 1.0 { Ok(()) } else { Err(SizingError::NotAShare { what, given }) }
+    if given > 0.0 && given < 1.0 { Ok(()) } else { Err(SizingError::NotAShare { what: what.into(), given }) }
 }
 
 #[cfg(test)]

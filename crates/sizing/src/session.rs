@@ -1,6 +1,7 @@
 //! How many tokens a call keeps in the pool, under each way of keeping a session.
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{StaticText, localized};
 
 use crate::error::{SizingError, not_negative, positive};
 
@@ -128,9 +129,11 @@ impl Session {
             "official-streaming" | "rolling" => Ok(Self::official_streaming()),
             "whole-utterance" | "whole" => Ok(Self::whole_utterance()),
             _ => Err(SizingError::Unknown {
-                what: "session preset",
+                what: StaticText::new("session preset", "会话预设"),
                 given: name.to_owned(),
-                known: "plan, vllm-realtime (resident), official-streaming (rolling), whole-utterance (whole)",
+                known:
+                    "plan, vllm-realtime (resident), official-streaming (rolling), whole-utterance (whole)"
+                        .into(),
             }),
         }
     }
@@ -141,35 +144,42 @@ impl Session {
     /// The first that is negative, not a number or absurd; rates that are all zero; a rolling session without a window.
     pub fn check(&self) -> Result<(), SizingError> {
         for (what, given) in [
-            ("audio tokens per second", self.audio_tokens_per_s),
-            ("text tokens per second", self.text_tokens_per_s),
-            ("template tokens", self.template_tokens),
-            ("template tokens of a window", self.window_template_tokens),
-            ("most text tokens of a window", self.window_text_most.unwrap_or(0.0)),
+            (StaticText::new("audio tokens per second", "每秒音频 token 数"), self.audio_tokens_per_s),
+            (StaticText::new("text tokens per second", "每秒文本 token 数"), self.text_tokens_per_s),
+            (StaticText::new("template tokens", "模板 token 数"), self.template_tokens),
+            (
+                StaticText::new("template tokens of a window", "每窗口模板 token 数"),
+                self.window_template_tokens,
+            ),
+            (
+                StaticText::new("most text tokens of a window", "每窗口文本 token 上限"),
+                self.window_text_most.unwrap_or(0.0),
+            ),
         ] {
             not_negative(what, given, 1e6)?;
         }
         if let Some(window_s) = self.window_s {
             // Below a tenth of a second, a day's call would have millions of windows to add up.
-            if positive("window (s)", window_s, LONGEST_S)? < 0.1 {
-                return Err(SizingError::Inconsistent(format!(
-                    "window (s) is {window_s}: give at least 0.1, the length of a chunk"
+            if positive(StaticText::new("window (s)", "窗口（s）"), window_s, LONGEST_S)? < 0.1 {
+                return Err(SizingError::Inconsistent(localized!(
+                    "window (s) is {window_s}: give at least 0.1, the length of a chunk",
+                    "窗口（s）为 {window_s}：至少 0.1，即一个音频块的长度"
                 )));
             }
         }
         if let Some(answer_s) = self.answer_s {
-            not_negative("answer time (s)", answer_s, LONGEST_S)?;
+            not_negative(StaticText::new("answer time (s)", "应答时长（s）"), answer_s, LONGEST_S)?;
         }
         if self.audio_tokens_per_s + self.text_tokens_per_s <= 0.0 {
-            return Err(SizingError::Inconsistent(
-                "audio and text tokens per second are both 0: a call would need no memory; give at least one"
-                    .into(),
-            ));
+            return Err(SizingError::Inconsistent(localized!(
+                "audio and text tokens per second are both 0: a call would need no memory; give at least one",
+                "每秒音频与文本 token 数都为 0：通话将不占显存；请至少给出一个"
+            )));
         }
         if self.model == SessionModel::Rolling && self.window_s.is_none() {
             return Err(SizingError::Nothing {
-                what: "a rolling session has no window",
-                hint: "give the window in seconds, such as 2",
+                what: StaticText::new("a rolling session has no window", "滚动会话没有窗口"),
+                hint: StaticText::new("give the window in seconds, such as 2", "请给出窗口秒数，例如 2"),
             });
         }
         Ok(())
@@ -181,7 +191,7 @@ impl Session {
     /// As [`Session::check`], and a length that is not above 0 and up to a day.
     pub fn tokens(&self, call_s: f64) -> Result<CallTokens, SizingError> {
         self.check()?;
-        let call_s = positive("call length (s)", call_s, LONGEST_S)?;
+        let call_s = positive(StaticText::new("call length (s)", "通话时长（s）"), call_s, LONGEST_S)?;
         let rate = self.audio_tokens_per_s + self.text_tokens_per_s;
         let even = |s: f64| self.template_tokens + rate * s;
         match (self.model, self.window_s) {
@@ -256,7 +266,10 @@ impl Session {
     /// As [`Session::check`], no tokens at all, or a session that is not resident.
     pub fn longest_s(&self, max_model_len: u32) -> Result<LengthBound, SizingError> {
         self.check()?;
-        let room = crate::error::count("max_model_len (tokens)", max_model_len)? - self.template_tokens;
+        let room = crate::error::count(
+            StaticText::new("max_model_len (tokens)", "max_model_len（token）"),
+            max_model_len,
+        )? - self.template_tokens;
         let text_most = match (self.window_s, self.window_text_most) {
             (Some(window_s), Some(most)) => {
                 (most / window_s).max(self.text_tokens_per_s.min(most / window_s))

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tapedeck_erlang::{busy_hour, erlang_b, erlang_c, split};
-use tapedeck_l10n::{LocalizedText, localized};
+use tapedeck_l10n::{LocalizedText, StaticText, localized};
 use tapedeck_slo::{Capacity, CapacityState};
 
 use crate::durations::Durations;
@@ -218,13 +218,16 @@ pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
 }
 
 fn check(basis: &Basis) -> Result<(), SizingError> {
-    share("safety factor", basis.safety)?;
-    count("instances", basis.instances)?;
+    share(StaticText::new("safety factor", "安全系数"), basis.safety)?;
+    count(StaticText::new("instances", "实例数"), basis.instances)?;
     for measured in [Some(&basis.short), basis.long.as_ref()].into_iter().flatten() {
         if measured.n_star == 0 {
             return Err(SizingError::Nothing {
-                what: "N* is 0",
-                hint: "a deployment that carries no stream can promise no call; measure again after a change",
+                what: StaticText::new("N* is 0", "N* 为 0"),
+                hint: StaticText::new(
+                    "a deployment that carries no stream can promise no call; measure again after a change",
+                    "一路也承载不了的系统无法承诺任何通话；请改动后重测",
+                ),
             });
         }
         if basis.hard_ceiling.is_some_and(|ceiling| ceiling < measured.n_star) {
@@ -239,7 +242,7 @@ fn check(basis: &Basis) -> Result<(), SizingError> {
         }
     }
     if let Some(calls) = basis.demand_per_h {
-        positive("calls per hour", calls, 1e12)?;
+        positive(StaticText::new("calls per hour", "每小时通数"), calls, 1e12)?;
     }
     Ok(())
 }

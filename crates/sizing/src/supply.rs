@@ -1,6 +1,7 @@
 //! What a card has to give: a KV pool for each instance, and the calls it holds.
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{StaticText, localized};
 
 use crate::error::{SizingError, count, not_negative, positive, share};
 use crate::units::{GB, PLAN_GB};
@@ -29,12 +30,17 @@ impl Card {
     /// # Errors
     /// The first that is negative, not a number or absurd; weights that are larger than the card.
     pub fn check(&self) -> Result<(), SizingError> {
-        positive("memory of the card (GB)", self.memory_gb, 1e6)?;
-        positive("weights (GB)", self.weights_gb, 1e6)?;
-        not_negative("overhead of an instance (GB)", self.overhead_gb, 1e6)?;
+        positive(StaticText::new("memory of the card (GB)", "显卡显存（GB）"), self.memory_gb, 1e6)?;
+        positive(StaticText::new("weights (GB)", "权重（GB）"), self.weights_gb, 1e6)?;
+        not_negative(
+            StaticText::new("overhead of an instance (GB)", "每实例开销（GB）"),
+            self.overhead_gb,
+            1e6,
+        )?;
         if self.weights_gb + self.overhead_gb >= self.memory_gb {
-            return Err(SizingError::Inconsistent(format!(
+            return Err(SizingError::Inconsistent(localized!(
                 "weights and overhead ({} GB) leave nothing of a card of {} GB; give a larger card or a smaller model",
+                "权重与开销（{} GB）占满了 {} GB 的显卡；请用更大的卡或更小的模型",
                 self.weights_gb + self.overhead_gb,
                 self.memory_gb
             )));
@@ -73,15 +79,19 @@ impl Topology {
     /// # Errors
     /// No card, no instance, a share that is none, or shares that add up to more than the card.
     pub fn check(&self) -> Result<(), SizingError> {
-        count("cards", self.cards)?;
-        let instances = count("instances", self.instances)?;
-        positive("cards", f64::from(self.cards), 10_000.0)?;
-        positive("instances", instances, 1_000.0)?;
-        let taken = share("share of the card for one instance", self.share)? * instances;
+        count(StaticText::new("cards", "显卡数"), self.cards)?;
+        let instances = count(StaticText::new("instances", "实例数"), self.instances)?;
+        positive(StaticText::new("cards", "显卡数"), f64::from(self.cards), 10_000.0)?;
+        positive(StaticText::new("instances", "实例数"), instances, 1_000.0)?;
+        let taken =
+            share(StaticText::new("share of the card for one instance", "单实例占显卡的比例"), self.share)?
+                * instances;
         if taken > 1.0 + 1e-9 {
-            return Err(SizingError::Inconsistent(format!(
+            return Err(SizingError::Inconsistent(localized!(
                 "{self}: {} instances of {} take {taken:.2} of the card; all shares together must not exceed 1",
-                self.instances, self.share
+                "{self}：{} 个实例各占 {}，共占显卡 {taken:.2}；比例之和不得超过 1",
+                self.instances,
+                self.share
             )));
         }
         Ok(())
@@ -116,9 +126,12 @@ impl std::str::FromStr for Topology {
     /// `3x0.30` = three instances with 0.30 of the card each; `2*3x0.30` = the same on each of two cards.
     fn from_str(text: &str) -> Result<Self, SizingError> {
         let wrong = || SizingError::Unknown {
-            what: "topology",
+            what: StaticText::new("topology", "拓扑"),
             given: text.to_owned(),
-            known: "INSTANCESxSHARE, such as 3x0.30, or CARDS*INSTANCESxSHARE, such as 2*1x0.92",
+            known: StaticText::new(
+                "INSTANCESxSHARE, such as 3x0.30, or CARDS*INSTANCESxSHARE, such as 2*1x0.92",
+                "实例数x比例，例如 3x0.30；或 卡数*实例数x比例，例如 2*1x0.92",
+            ),
         };
         let (cards, rest) = text.split_once('*').unwrap_or(("1", text));
         let (instances, share) = rest.split_once(['x', 'X']).ok_or_else(wrong)?;
@@ -154,7 +167,8 @@ pub struct SupplyRow {
 /// # Errors
 /// As [`Topology::pool_gb`], or a call that needs nothing.
 pub fn supply(card: &Card, topology: Topology, call_bytes: f64) -> Result<SupplyRow, SizingError> {
-    let call_bytes = positive("memory of a call (bytes)", call_bytes, 1e18)?;
+    let call_bytes =
+        positive(StaticText::new("memory of a call (bytes)", "单通显存（字节）"), call_bytes, 1e18)?;
     let pool = topology.pool_gb(card)?;
     let pool_gb = (pool > 0.0).then_some(pool);
     let calls = |unit: f64| whole(pool.max(0.0) * unit / call_bytes);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tapedeck_l10n::{LocalizedText, localized};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 
 use crate::limits::Limits;
 use crate::report::{Limit, TierReport, Verdict};
@@ -34,6 +34,26 @@ impl CapacityState {
             (Self::Censored, Some(n)) => localized!(">= {n}, censored", ">= {n}，未测到上限"),
             (Self::None, _) => localized!("none", "无"),
             _ => localized!("undecided", "无法判定"),
+        }
+    }
+
+    /// `N* = 48`, or `N* >= 48, censored` where it is only a bound, with another name for `N*` where it has one.
+    #[must_use]
+    pub fn stated(self, name: LocalizedText, n_star: Option<u32>) -> LocalizedText {
+        let shown = self.n_star(n_star);
+        let between = if shown.en.starts_with('>') { " " } else { " = " };
+        LocalizedText::join(&[name, shown], between, between)
+    }
+}
+
+impl Localize for CapacityState {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::Exact => localized!("exact", "确切"),
+            Self::None => localized!("none", "无"),
+            Self::AtLeastUnproven => localized!("unproven above", "其上未证实"),
+            Self::Censored => localized!("censored", "未测到上限"),
+            Self::Undecided => localized!("undecided", "无法判定"),
         }
     }
 }
@@ -71,61 +91,63 @@ impl Capacity {
     pub fn display(&self) -> String {
         self.state.n_star(self.n_star).en
     }
+}
 
-    /// The word for the state, e.g. `exact`.
-    #[must_use]
-    pub const fn state_name(&self) -> &'static str {
-        match self.state {
-            CapacityState::Exact => "exact",
-            CapacityState::None => "none",
-            CapacityState::AtLeastUnproven => "unproven above",
-            CapacityState::Censored => "censored",
-            CapacityState::Undecided => "undecided",
-        }
-    }
-
+impl Localize for Capacity {
     /// The whole answer in one line of plain words.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let limits = self.limited_by.iter().map(|l| l.name()).collect::<Vec<_>>().join(" and ");
-        let mut out = format!("N* = {}", self.display());
-        match (self.state, self.first_fail) {
+    fn text(&self) -> LocalizedText {
+        let stated = self.state.stated("N*".into(), self.n_star);
+        let limits: Vec<LocalizedText> = self.limited_by.iter().map(|l| l.name().into()).collect();
+        let limits = LocalizedText::join(&limits, " and ", "、");
+        let why = match (self.state, self.first_fail) {
             (CapacityState::Exact, Some(fail)) => {
-                out.push_str(&format!(" (exact: {fail} streams broke {limits})"));
+                Some(localized!("exact: {fail} streams broke {}", "确切：{fail} 路超出 {}"; limits))
             }
-            (CapacityState::None, Some(fail)) => {
-                out.push_str(&format!(" (the lowest tier, {fail} streams, broke {limits})"));
+            (CapacityState::None, Some(fail)) => Some(localized!(
+                "the lowest tier, {fail} streams, broke {}",
+                "最低一档 {fail} 路就超出 {}"; limits
+            )),
+            (CapacityState::Censored, _) => Some(localized!("no tier failed", "没有一档未通过")),
+            (CapacityState::AtLeastUnproven | CapacityState::Undecided, _) if !self.undecided.is_empty() => {
+                let tier = |(n, v): &(u32, Verdict)| localized!("{n} is {}", "{n} 路为“{}”"; v.text());
+                let tiers: Vec<LocalizedText> = self.undecided.iter().map(tier).collect();
+                Some(LocalizedText::join(&tiers, ", ", "，"))
             }
-            (CapacityState::Censored, _) => out.push_str(" (no tier failed)"),
-            (CapacityState::AtLeastUnproven | CapacityState::Undecided, _) => {
-                let tiers = self.undecided.iter().map(|(n, v)| format!("{n} is {}", v.name()));
-                let tiers = tiers.collect::<Vec<_>>().join(", ");
-                if !tiers.is_empty() {
-                    out.push_str(&format!(" ({tiers})"));
-                }
-            }
-            _ => {}
-        }
+            _ => None,
+        };
+        let mut parts = vec![match why {
+            Some(why) => localized!("{} ({})", "{}（{}）"; stated, why),
+            None => stated,
+        }];
+        let list = |tiers: &[u32]| tiers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         if let Some(published) = self.published {
-            out.push_str(&format!(
-                "; published capacity {published} ({} x N*, rounded down)",
-                self.safety_factor
+            let factor = self.safety_factor;
+            parts.push(localized!(
+                "published capacity {published} ({factor} x N*, rounded down)",
+                "发布容量 {published}（{factor} x N*，向下取整）"
             ));
         }
         if let Some(cap) = self.quality_cap {
-            out.push_str(&format!("; capped at {cap} streams by the word error alarm"));
+            parts.push(localized!(
+                "capped at {cap} streams by the word error alarm",
+                "错误率告警把容量限制在 {cap} 路"
+            ));
         }
-        let list = |tiers: &[u32]| tiers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         if !self.non_monotonic.is_empty() {
-            out.push_str(&format!("; not monotonic: {} passed above a failure", list(&self.non_monotonic)));
+            let tiers = list(&self.non_monotonic);
+            parts.push(localized!(
+                "not monotonic: {tiers} passed above a failure",
+                "不单调：{tiers} 在未通过档之上又通过"
+            ));
         }
         if !self.point_verdict_tiers.is_empty() {
-            out.push_str(&format!("; only point verdicts at {}", list(&self.point_verdict_tiers)));
+            let tiers = list(&self.point_verdict_tiers);
+            parts.push(localized!("only point verdicts at {tiers}", "{tiers} 仅凭点估计判定"));
         }
         if self.simulated {
-            out.push_str("; simulated");
+            parts.push(localized!("simulated", "模拟"));
         }
-        out
+        LocalizedText::join(&parts, "; ", "；")
     }
 }
 
@@ -282,16 +304,19 @@ pub enum LadderStop {
     Errors,
 }
 
-impl LadderStop {
-    /// The reason as a plain sentence.
-    #[must_use]
-    pub const fn sentence(self) -> &'static str {
+impl Localize for LadderStop {
+    fn text(&self) -> LocalizedText {
         match self {
-            Self::OneBeyondFailure => "one tier beyond the first failure has been run",
-            Self::RedLine => {
-                "the KV pool filled up or a request was preempted, so nothing higher is worth trying"
+            Self::OneBeyondFailure => {
+                localized!("one tier beyond the first failure has been run", "已在首个未通过档之上再跑了一档")
             }
-            Self::Errors => "too many streams errored to climb higher",
+            Self::RedLine => localized!(
+                "the KV pool filled up or a request was preempted, so nothing higher is worth trying",
+                "KV 池已满或有请求被抢占，更高的档不值得再试"
+            ),
+            Self::Errors => {
+                localized!("too many streams errored to climb higher", "出错的路数太多，不再往上")
+            }
         }
     }
 }

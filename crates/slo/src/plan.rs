@@ -1,6 +1,7 @@
 //! Before a tier: how many calls its verdict needs, and how long that takes.
 
 use serde::{Deserialize, Serialize};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_stats::{observations_for_upper_bound, observations_needed};
 
 use crate::limits::Limits;
@@ -52,20 +53,19 @@ pub fn plan_calls(streams: u32, tape_calls: u32, tape_s: f64, loops: u32, limits
     }
 }
 
-impl CallPlan {
-    /// The plan in one plain sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let minutes = |s: f64| s / 60.0;
-        let have = format!("{} counted calls in at least {:.0} min", self.calls, minutes(self.window_s));
+impl Localize for CallPlan {
+    fn text(&self) -> LocalizedText {
+        let Self { calls, needed_two_sided: needed, loops_needed, .. } = self;
+        let (min, min_needed) = (self.window_s / 60.0, self.window_needed_s / 60.0);
         if self.enough {
-            format!("{have}; a sure verdict needs {}", self.needed_two_sided)
+            localized!(
+                "{calls} counted calls in at least {min:.0} min; a sure verdict needs {needed}",
+                "至少 {min:.0} min 内计入 {calls} 通；可靠判定需要 {needed} 通"
+            )
         } else {
-            format!(
-                "{have}; a sure verdict needs {}: {} loops and {:.0} min",
-                self.needed_two_sided,
-                self.loops_needed,
-                minutes(self.window_needed_s)
+            localized!(
+                "{calls} counted calls in at least {min:.0} min; a sure verdict needs {needed}: {loops_needed} loops and {min_needed:.0} min",
+                "至少 {min:.0} min 内计入 {calls} 通；可靠判定需要 {needed} 通：{loops_needed} 遍、{min_needed:.0} min"
             )
         }
     }
@@ -81,7 +81,7 @@ mod tests {
         let once = plan_calls(3, 9, 480.0, 1, &limits);
         assert_eq!((once.calls, once.enough, once.loops_needed), (27, false, 3));
         assert_eq!(
-            once.sentence(),
+            once.text().en,
             "27 counted calls in at least 8 min; a sure verdict needs 72: 3 loops and 24 min"
         );
         let thrice = plan_calls(3, 9, 480.0, 3, &limits);

@@ -54,7 +54,7 @@ fn every_state_of_n_star() {
         let c = capacity(&ladder(&[(3, Pass), (6, verdict), (12, Fail)]), &Limits::default());
         assert_eq!((c.state, c.display().as_str()), (CapacityState::AtLeastUnproven, ">= 3, unproven above"));
         assert_eq!(c.undecided, [(6, verdict)]);
-        assert!(c.sentence().contains(&format!("6 is {}", verdict.name())), "{}", c.sentence());
+        assert!(c.text().en.contains(&format!("6 is {}", verdict.name())), "{}", c.text().en);
         // At the top of a ladder too, and at its bottom nothing is known from below.
         assert_eq!(display(&[(3, Pass), (6, verdict)]).0, ">= 3, unproven above");
         assert_eq!(display(&[(3, verdict), (6, Fail)]), ("undecided".into(), None));
@@ -73,7 +73,7 @@ fn an_undecided_tier_below_a_pass_does_not_matter() {
 fn a_pass_above_a_failure_is_reported_and_does_not_count() {
     let c = capacity(&ladder(&[(3, Pass), (6, Fail), (12, Pass), (18, Fail)]), &Limits::default());
     assert_eq!((c.n_star, c.non_monotonic.as_slice()), (Some(3), &[12][..]));
-    assert!(c.sentence().contains("not monotonic: 12 passed above a failure"));
+    assert!(c.text().en.contains("not monotonic: 12 passed above a failure"));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_word_error_alarm_caps_what_is_published() {
     tiers[2].quality = Some(alarm(true));
     let c = capacity(&tiers, &Limits::default());
     assert_eq!((c.n_star, c.quality_cap, c.published), (Some(18), Some(6), Some(6)));
-    assert!(c.sentence().contains("capped at 6 streams"));
+    assert!(c.text().en.contains("capped at 6 streams"));
     // An alarm above N* changes nothing.
     tiers[2].quality = None;
     tiers[4].quality = Some(alarm(true));
@@ -120,7 +120,7 @@ fn the_sentence_names_the_limits_the_points_and_the_simulation() {
     assert_eq!(c.limited_by, [Limit::Ttft, Limit::Final]);
     assert_eq!(c.point_verdict_tiers, [6]);
     assert_eq!(
-        c.sentence(),
+        c.text().en,
         "N* = 6 (exact: 12 streams broke ttft and final); published capacity 4 (0.7 x N*, rounded down); only point verdicts at 6; \
          simulated"
     );

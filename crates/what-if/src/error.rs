@@ -1,11 +1,12 @@
 //! Why a run cannot be used.
 
-use std::fmt;
 use std::path::Path;
 
 use tapedeck_config::ConfigError;
+use tapedeck_l10n::{Localize, LocalizedText};
 use tapedeck_record::{ExitCode, HasExitCode};
 use tapedeck_rundir::RunDirError;
+use tapedeck_sizing::SizingError;
 use thiserror::Error;
 
 /// A run that nothing can be computed from.
@@ -20,7 +21,10 @@ pub enum RunError {
     Config(#[from] ConfigError),
     /// It lacks something, or holds something that does not fit.
     #[error("{0}")]
-    Unusable(String),
+    Unusable(LocalizedText),
+    /// A question of sizing has no answer.
+    #[error(transparent)]
+    Sizing(#[from] SizingError),
 }
 
 impl HasExitCode for RunError {
@@ -28,16 +32,26 @@ impl HasExitCode for RunError {
         match self {
             Self::RunDir(error) => error.exit_code(),
             Self::Config(error) => error.exit_code(),
-            Self::Unusable(_) => ExitCode::Usage,
+            Self::Unusable(_) | Self::Sizing(_) => ExitCode::Usage,
         }
     }
 }
 
-pub(crate) fn unusable(error: impl fmt::Display) -> RunError {
-    RunError::Unusable(error.to_string())
+impl Localize for RunError {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::RunDir(error) => LocalizedText::same(error.to_string()),
+            Self::Config(error) => error.text(),
+            Self::Sizing(error) => error.text(),
+            Self::Unusable(text) => text.clone(),
+        }
+    }
+}
+
+pub(crate) fn unusable(text: impl Into<LocalizedText>) -> RunError {
+    RunError::Unusable(text.into())
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, RunError> {
-    std::fs::read_to_string(path)
-        .map_err(|e| RunError::Unusable(format!("cannot read {}: {e}", path.display())))
+    std::fs::read_to_string(path).map_err(|e| unusable(format!("cannot read {}: {e}", path.display())))
 }

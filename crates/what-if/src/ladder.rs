@@ -5,6 +5,7 @@ use std::path::Path;
 use tapedeck_config::key;
 use tapedeck_engine_model::reference_capacity::{Balance, ReferenceRules, TapeCall};
 use tapedeck_engine_model::{Params, SessionModel, StepCost};
+use tapedeck_l10n::localized;
 use tapedeck_record::CallFigure;
 use tapedeck_rehearsal::Settings;
 use tapedeck_rundir::ladder_of;
@@ -70,7 +71,7 @@ fn known(plan: &SizingPlan, rolling_too: bool, run: &Run) -> Result<Params, RunE
         let own = Settings::of(&run.config)?.engine;
         Params { step: StepCost::default(), intake_ns: Params::default().intake_ns, ..own }
     } else {
-        let session: Session = plan.session().map_err(unusable)?;
+        let session: Session = plan.session()?;
         let rolling = session.model == tapedeck_sizing::SessionModel::Rolling;
         Params {
             session: if rolling { SessionModel::Rolling } else { SessionModel::Resident },
@@ -84,10 +85,10 @@ fn known(plan: &SizingPlan, rolling_too: bool, run: &Run) -> Result<Params, RunE
         params.session = SessionModel::Rolling;
     }
     params.window_ms = run.window_ms().ok_or_else(|| {
-        RunError::Unusable(format!(
-            "{}: the run knows no inference window ({}), and the model's law needs one",
-            run.path.display(),
-            key!(server.window_ms)
+        let (run, key) = (run.path.display(), key!(server.window_ms));
+        unusable(localized!(
+            "{run}: the run knows no inference window ({key}), and the model's law needs one",
+            "{run}：该次运行没有推理窗口（{key}），而模型需要它"
         ))
     })?;
     params.block_tokens = run.block_tokens().unwrap_or(params.block_tokens);

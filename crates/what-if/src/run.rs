@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tapedeck_answers::files::CAPACITY;
-use tapedeck_answers::{AnswerError, Ceiling, LongCallsAnswer, read_file};
+use tapedeck_answers::{Ceiling, LongCallsAnswer};
 use tapedeck_config::Config;
+use tapedeck_l10n::localized;
 use tapedeck_record::{Case, Metric, SampleBody};
-use tapedeck_rundir::{CommittedStep, RunInfo, read_run, samples_of};
+use tapedeck_rundir::{CommittedStep, RunInfo, read_json, read_run, samples_of};
 use tapedeck_sizing::statement::hard_ceiling;
-use tapedeck_sizing::{InstanceSeen, LoadPoint};
+use tapedeck_sizing::{InstanceSeen, LoadPoint, PoolSource};
 use tapedeck_slo::Capacity;
 use tapedeck_tape::{Manifest, md5_hex};
 
@@ -52,7 +53,7 @@ struct Server {
 #[serde(default)]
 struct Instance {
     kv_pool_tokens: Option<u64>,
-    kv_pool_source: Option<String>,
+    kv_pool_source: Option<PoolSource>,
     block_size: Option<u32>,
     max_model_len: Option<u32>,
 }
@@ -72,9 +73,7 @@ impl Run {
         }
         let config = path.join("run.toml");
         let config = Config::parse(&read(&config)?, &config)?;
-        let bad =
-            |file: &str, why: String| RunError::Unusable(format!("{}: {why}", path.join(file).display()));
-        let unread = |e: AnswerError| bad(&e.file, e.why);
+        let bad = |file: &str, why: String| unusable(format!("{}: {why}", path.join(file).display()));
         let environment = match std::fs::read_to_string(path.join("environment.toml")) {
             Ok(text) => {
                 toml::from_str(&text).map_err(|e| bad("environment.toml", e.message().to_string()))?
@@ -88,9 +87,9 @@ impl Run {
             committed,
             config,
             environment,
-            capacity: read_file(path, CAPACITY).map_err(unread)?,
-            long: tapedeck_answers::read(path).map_err(unread)?,
-            offline: tapedeck_answers::read(path).map_err(unread)?.unwrap_or_default(),
+            capacity: read_json(path, CAPACITY)?,
+            long: tapedeck_answers::read(path)?,
+            offline: tapedeck_answers::read(path)?.unwrap_or_default(),
         })
     }
 
@@ -107,7 +106,7 @@ impl Run {
     /// N*, or why there is none.
     pub fn capacity(&self) -> Result<&Capacity, RunError> {
         self.capacity.as_ref().ok_or_else(|| {
-            RunError::Unusable(format!(
+            unusable(format!(
                 "{}: there is no capacity.json, so this run found no N*; run tc03, or give --n-star",
                 self.path.display()
             ))
@@ -126,18 +125,20 @@ impl Run {
 
     fn played(&self, path: &Path, flag: &str) -> Result<Manifest, RunError> {
         let bytes = std::fs::read(path).map_err(|e| {
-            RunError::Unusable(format!(
-                "cannot read the tape that the run played, {}: {e}; give {flag} FILE",
-                path.display()
+            let path = path.display();
+            unusable(localized!(
+                "cannot read the tape that the run played, {path}: {e}; give {flag} FILE",
+                "无法读取该次运行播放的带 {path}：{e}；请给出 {flag} FILE"
             ))
         })?;
-        let manifest = Manifest::parse(&bytes, path).map_err(unusable)?;
+        let manifest = Manifest::parse(&bytes, path).map_err(|e| unusable(e.to_string()))?;
         let md5 = md5_hex(&bytes);
         let played = self.info.tapes.values().chain(self.info.tapes.keys()).any(|word| *word == md5);
         if !self.info.tapes.is_empty() && !played {
-            return Err(RunError::Unusable(format!(
-                "{} is not the tape that the run played (its MD5 is {md5}); give {flag} FILE",
-                path.display()
+            let path = path.display();
+            return Err(unusable(localized!(
+                "{path} is not the tape that the run played (its MD5 is {md5}); give {flag} FILE",
+                "{path} 不是该次运行播放的带（其 MD5 为 {md5}）；请给出 {flag} FILE"
             )));
         }
         Ok(manifest)

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tapedeck_engine_model::reference_capacity::synthetic_tape;
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 use tapedeck_record::ExitCode;
-use tapedeck_sizing::whatif::{Figure, Fit, Grade, Ladder, Prediction, Scenario, fit, pool_tokens, predict};
+use tapedeck_sizing::whatif::{
+    Figure, Fit, Grade, Ladder, Prediction, Scenario, Supposition, fit, pool_tokens, predict,
+};
 use tapedeck_sizing::{SizingPlan, Topology};
 use tapedeck_slo::TtftBasis;
 use tapedeck_tape::Manifest;
@@ -101,7 +104,7 @@ fn scenarios(
     let (tape, mut changed) = match (&args.other.manifest, args.other.calls()?) {
         (Some(path), _) => {
             let manifest = Manifest::read(path).map_err(usage)?;
-            (Some(calls(&manifest)), vec![format!("calls of {}", manifest.name)])
+            (Some(calls(&manifest)), vec![localized!("calls of {}", "{} 的通话", manifest.name)])
         }
         (None, Some((name, lengths))) => {
             if let Some(bad) = lengths.iter().find(|s| !(s.is_finite() && **s > 0.0 && **s <= 86_400.0)) {
@@ -110,7 +113,10 @@ fn scenarios(
                 )));
             }
             let lengths: Vec<u32> = lengths.iter().map(|s| ms(*s)).collect();
-            (Some(synthetic_tape(&lengths)), vec![format!("calls of {name} (made-up pauses)")])
+            (
+                Some(synthetic_tape(&lengths)),
+                vec![localized!("calls of {name} (made-up pauses)", "{name} 的通话（停顿为虚构）")],
+            )
         }
         (None, None) => {
             if args.other.histogram.is_some() || args.other.mean_s.is_some() {
@@ -122,10 +128,13 @@ fn scenarios(
         }
     };
     if let Some(window_ms) = args.window_ms {
-        changed.push(format!("windows of {window_ms} ms"));
+        changed.push(localized!("windows of {window_ms} ms", "窗口 {window_ms} ms"));
     }
-    let changed = if changed.is_empty() { String::new() } else { format!(", {}", changed.join(", ")) };
-    let with = |name: String, instances: u32, pool_tokens: Option<f64>, step_factor: f64| Scenario {
+    let changed = match changed.is_empty() {
+        true => LocalizedText::default(),
+        false => localized!(", {}", "，{}"; LocalizedText::join(&changed, ", ", "，")),
+    };
+    let with = |name: LocalizedText, instances: u32, pool_tokens: Option<f64>, step_factor: f64| Scenario {
         name,
         instances,
         pool_tokens,
@@ -135,8 +144,13 @@ fn scenarios(
         session: None,
     };
     let mut all = vec![measured.clone()];
-    if !changed.is_empty() {
-        all.push(with(format!("as measured{changed}"), ladder.instances, measured.pool_tokens, 1.0));
+    if changed != LocalizedText::default() {
+        all.push(with(
+            localized!("{}{}", "{}{}"; measured.name, changed),
+            ladder.instances,
+            measured.pool_tokens,
+            1.0,
+        ));
     }
     let card = plan.card().map_err(usage)?;
     let token_bytes = plan.architecture().and_then(|a| a.kv_bytes_per_token()).map_err(usage)?;
@@ -150,18 +164,17 @@ fn scenarios(
         let factor = f64::from(topology.instances) / f64::from(on_a_card.max(1));
         let same = topology.instances == on_a_card;
         if sharing != Sharing::Shared || same {
-            let note =
-                if sharing == Sharing::Both && !same { ", if instances do not slow each other" } else { "" };
-            all.push(with(format!("{topology}{changed}{note}"), topology.all_instances(), Some(pool), 1.0));
+            let given = match sharing == Sharing::Both && !same {
+                true => localized!(", {}", "，{}"; Supposition::Independent.text()),
+                false => LocalizedText::default(),
+            };
+            let name = localized!("{topology}{}{}", "{topology}{}{}"; changed, given);
+            all.push(with(name, topology.all_instances(), Some(pool), 1.0));
         }
         if sharing != Sharing::Independent && !same {
-            let note = ", if instances of a card share its time";
-            all.push(with(
-                format!("{topology}{changed}{note}"),
-                topology.all_instances(),
-                Some(pool),
-                factor,
-            ));
+            let given = Supposition::Shared.text();
+            let name = localized!("{topology}{}, {}", "{topology}{}，{}"; changed, given);
+            all.push(with(name, topology.all_instances(), Some(pool), factor));
         }
     }
     Ok(all)
@@ -201,7 +214,7 @@ fn answer(args: &WhatIfArgs, run: &Run, ladder: &Ladder, fitted: &Fit, predictio
         "fit": fitted, "predictions": predictions, "notes": notes,
     }))
     .line(format!("{} ({} instances), N* measured: {measured}", run.info.run_id, ladder.instances))
-    .lines(fitted.sentences.clone())
+    .lines(fitted.notes.iter().map(ToString::to_string))
     .table(rows)
     .line(format!(
         "Costs of a step (x / : one standard error): {:.1} ms (x {:.2}), a stream {:.2} ms (x {:.2}), a prompt token {:.0} us (x {:.2}), a context token {:.2} us (x {:.2}); intake {:.1} ms (x {:.2}).",
@@ -216,7 +229,7 @@ fn answer(args: &WhatIfArgs, run: &Run, ladder: &Ladder, fitted: &Fit, predictio
         costs.intake_ms,
         fitted.factors[4],
     ))
-    .lines(predictions.iter().map(Prediction::sentence))
+    .lines(predictions.iter().map(|p| p.text().en))
     .lines(notes)
     .code(code)
 }

@@ -4,9 +4,11 @@
 //! from batches of time (Student's t over the batches) and with Wilson's for independent callers; the wider one
 //! counts.
 
-use tapedeck_answers::{ArrivalFigures, Compared, Growth, Little, Measured};
+use tapedeck_answers::{ArrivalFigures, Caveat, Compared, Growth, Little, Measured};
 use tapedeck_erlang::{erlang_b, erlang_c};
+use tapedeck_l10n::Localize;
 use tapedeck_load::arrivals::{ArrivalProcess, Caller, Disposition, Lengths, Trunks};
+use tapedeck_sizing::SizingError;
 use tapedeck_stats::normal::normal_quantile;
 use tapedeck_stats::wilson_interval;
 use tapedeck_stats::{Moments, Trend, percentile, rising_trend};
@@ -71,10 +73,7 @@ pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
 
     let mut caveats = Vec::new();
     if !poisson {
-        caveats.push(format!(
-            "arrivals are {}, not independent of each other as Erlang assumes: the theory is a guide only",
-            setting.law.name()
-        ));
+        caveats.push(Caveat::Dependent { law: setting.law.name().into() });
     }
     let known_cut = counted.len() as u64 - cut;
     let blocking = (!waits && known_cut > 0).then(|| {
@@ -87,15 +86,11 @@ pub fn figures(callers: &[Caller], setting: &Setting<'_>) -> ArrivalFigures {
     let (mut waiting, mut mean_wait_s, mut wait_p95_s, mut mean_wait_guide_s) = (None, None, None, None);
     if waits {
         if !exponential {
-            caveats.push(
-                "call lengths are not exponential as Erlang C assumes: its share of waiting callers is near, its \
-                 mean wait needs the factor (1 + CV^2) / 2"
-                    .into(),
-            );
+            caveats.push(Caveat::NotExponential);
         }
         let queue = lines.map(|n| erlang_c::queue(offered_erl, n.into()));
         if let Some(Err(e)) = &queue {
-            caveats.push(e.to_string());
+            caveats.push(Caveat::NoTheory { why: SizingError::from(*e).text() });
         }
         let queue = queue.and_then(Result::ok);
         let applies = poisson && exponential;

@@ -1,7 +1,7 @@
 //! What a campaign will play, and about how long it takes.
 
 use serde::{Deserialize, Serialize};
-use tapedeck_answers::Part;
+use tapedeck_answers::{NStar, NStarSource, Part};
 use tapedeck_config::Config;
 
 use crate::loaded_tape::Role;
@@ -78,7 +78,7 @@ impl Plan {
         n_star: Option<u32>,
     ) -> Self {
         let guess = || config.ladder.tiers.get(config.ladder.tiers.len() / 2).copied().unwrap_or(30);
-        let known = tapedeck_answers::NStar { streams: n_star.unwrap_or_else(guess), source: String::new() };
+        let known = NStar::new(n_star.unwrap_or_else(guess), NStarSource::Campaign);
         let tape_a = length(Role::A).unwrap_or(Length { tape_s: 480.0, longest_s: 180.0, calls: 9 });
         let step = |streams: u32, tape: Length, loops: u32| {
             let load = &config.load;

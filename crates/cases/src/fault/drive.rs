@@ -20,7 +20,6 @@ use super::judge::{Seen, judge};
 use crate::control::{act, until_well};
 use crate::error::CaseError;
 use crate::point::{self, Point, plan};
-use crate::prior_results;
 use crate::progress::{Observer, Progress};
 use crate::runner::{self, Director, LoadModel, Step, StepAccumulator, note};
 use crate::world::{World, seconds};
@@ -95,7 +94,7 @@ pub(super) async fn play(
         judge((scene.id.streams, balanced), scene.share, timeline, balanced_calls, pinned_calls, rules)
     });
     if let Some(incident) = &incident {
-        prior_results::write_file(dir, scene.file, incident)?;
+        dir.write_json(scene.file, incident)?;
     }
     let (cut, ()) = finished.commit(world, dir, watch).await?;
     Ok((cut, incident))

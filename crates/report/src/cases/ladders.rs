@@ -6,7 +6,6 @@ use tapedeck_record::CallFigure;
 use tapedeck_slo::{CapacityState, Estimate, Figure, StepFigure, TierReport};
 
 use super::{cell, decision, percent, unknown};
-use crate::answer::n_star;
 use crate::messages::{LocalizedText, MessageId, fixed, message};
 use crate::section::{Section, Table};
 
@@ -20,7 +19,8 @@ pub(super) fn long_calls(answer: &LongCallsAnswer) -> Section {
         }
         _ => share,
     };
-    lead.push(message!(MessageId::LongAnswer, n_star(&answer.capacity), share));
+    lead.push(message!(MessageId::LongAnswer, answer.capacity.state.n_star(answer.capacity.n_star), share));
+    lead.extend(answer.predicted.iter().map(Localize::text));
     let tiers = &answer.tiers;
     Section {
         lead,
@@ -69,7 +69,7 @@ pub(super) fn topologies(answer: &TopologyAnswer) -> Section {
         vec![
             c.name.as_str().into(),
             c.instances.into(),
-            n_star(&c.capacity),
+            c.capacity.state.n_star(c.capacity.n_star),
             predicted(c),
             common.map_or_else(unknown, |t| t.streams.into()),
             common.map_or_else(|| cell(c.rtf_p95), |t| p95(Figure::Call(CallFigure::Rtf), t)),
@@ -80,7 +80,11 @@ pub(super) fn topologies(answer: &TopologyAnswer) -> Section {
         ]
     });
     Section {
-        lead: best.into_iter().chain([answer.why.text()]).collect(),
+        lead: best
+            .into_iter()
+            .chain([answer.why.text()])
+            .chain(answer.foretold.iter().map(Localize::text))
+            .collect(),
         tables: vec![Table {
             caption: Some(message!(MessageId::TopologyCaption)),
             head: vec![

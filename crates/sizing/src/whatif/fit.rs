@@ -1,10 +1,12 @@
 //! The fit: costs at which the model shows what the ladder showed, and how well it does.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tapedeck_engine_model::reference_capacity::{Evidence, ReferenceError};
+use tapedeck_l10n::{Localize, LocalizedText, localized};
 
 use super::in_parallel;
 use super::ladder::{Figure, Ladder, TierSeen};
+use super::note::FitNote;
 use super::problem::{BELIEFS, COSTS, Problem, blocks, cost, log_ratios, rms};
 use super::search::{Minimum, search, settle, start};
 use super::solve::Factored;
@@ -27,7 +29,7 @@ pub struct Costs {
 }
 
 /// How far the model can be trusted for this ladder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Figures are met within about a tenth, those of left-out tiers too.
@@ -38,14 +40,12 @@ pub enum Grade {
     Poor,
 }
 
-impl Grade {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+impl Localize for Grade {
+    fn text(&self) -> LocalizedText {
         match self {
-            Self::Good => "good",
-            Self::Fair => "fair",
-            Self::Poor => "poor",
+            Self::Good => localized!("good", "良好"),
+            Self::Fair => localized!("fair", "尚可"),
+            Self::Poor => localized!("poor", "很差"),
         }
     }
 }
@@ -99,8 +99,8 @@ pub struct Fit {
     pub grade: Grade,
     /// A law that would fit much better, looked for where this one fits badly.
     pub alternative: Option<Alternative>,
-    /// What a reader should know of the fit, in plain sentences.
-    pub sentences: Vec<String>,
+    /// What a reader should know of the fit.
+    pub notes: Vec<FitNote>,
     #[serde(skip)]
     pub(super) theta: Vec<f64>,
     #[serde(skip)]
@@ -190,7 +190,7 @@ pub fn fit(ladder: &Ladder, seed: u64) -> Result<Fit, SizingError> {
         kv_spread,
         grade,
         alternative,
-        sentences: Vec::new(),
+        notes: Vec::new(),
         theta: minimum.theta,
         information,
         scale,
@@ -198,7 +198,7 @@ pub fn fit(ladder: &Ladder, seed: u64) -> Result<Fit, SizingError> {
         kv_error,
         highest: problem.tiers.last().map_or(0.0, |tier| f64::from(tier.streams)),
     };
-    fit.sentences = super::say::say(&fit, ladder);
+    fit.notes = super::note::notes(&fit, ladder);
     Ok(fit)
 }
 

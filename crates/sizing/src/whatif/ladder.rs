@@ -1,13 +1,14 @@
 //! A measured ladder, as far as the fit needs to know it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tapedeck_engine_model::Params;
 use tapedeck_engine_model::reference_capacity::{Evidence, ReferenceRules, TapeCall};
+use tapedeck_l10n::{StaticText, localized};
 
 use crate::error::SizingError;
 
 /// A figure that is fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// Median of the first-text latency, s.
@@ -141,28 +142,29 @@ impl Ladder {
     pub(super) fn usable(&self) -> Result<Vec<&TierSeen>, SizingError> {
         if self.tape.is_empty() {
             return Err(SizingError::Nothing {
-                what: "the ladder has no tape",
-                hint: "give the manifest that was played",
+                what: StaticText::new("the ladder has no tape", "阶梯没有带"),
+                hint: StaticText::new("give the manifest that was played", "请给出所播放的清单"),
             });
         }
-        crate::error::count("instances", self.instances)?;
+        crate::error::count(StaticText::new("instances", "实例数"), self.instances)?;
         if let Some(pool) = self.known.pool_tokens {
-            crate::error::positive("KV pool (tokens)", pool, 1e12)?;
+            crate::error::positive(StaticText::new("KV pool (tokens)", "KV 池（token）"), pool, 1e12)?;
         }
         let mut usable: Vec<&TierSeen> = self.tiers.iter().filter(|tier| tier.fits()).collect();
         usable.sort_by_key(|tier| tier.streams);
         for tier in &usable {
-            crate::error::count("streams of a tier", tier.streams)?;
+            crate::error::count(StaticText::new("streams of a tier", "一档的路数"), tier.streams)?;
             for value in tier.figures.iter().flatten() {
-                crate::error::positive("a figure of a tier", *value, 1e6)?;
+                crate::error::positive(StaticText::new("a figure of a tier", "一档的一个指标"), *value, 1e6)?;
             }
             if let Some(value) = tier.kv_p95 {
-                crate::error::not_negative("use of the KV pool", value, 1.0)?;
+                crate::error::not_negative(StaticText::new("use of the KV pool", "KV 池占用"), value, 1.0)?;
             }
         }
         if usable.len() < FEWEST {
-            return Err(SizingError::Inconsistent(format!(
+            return Err(SizingError::Inconsistent(localized!(
                 "the ladder has {} tiers without preemptions, failed streams, early ends and overload (RTF above 1); a fit needs at least {FEWEST}: add lower tiers",
+                "阶梯中只有 {} 档没有抢占、出错、提前结束与过载（RTF 大于 1）；拟合至少需要 {FEWEST} 档：请增加较低的档",
                 usable.len()
             )));
         }

@@ -16,15 +16,16 @@
 
 mod fit;
 mod ladder;
+mod note;
 mod predict;
 mod problem;
-mod say;
 mod search;
 mod solve;
 
 pub use fit::{Alternative, Costs, Fit, Grade, LeftOut, fit};
 pub use ladder::{Figure, Known, Ladder, TierSeen};
-pub use predict::{PREDICTED, Prediction, Scenario, pool_tokens, predict};
+pub use note::FitNote;
+pub use predict::{PREDICTED, Prediction, Scenario, Supposition, pool_tokens, predict};
 
 /// Runs `work` on every item, on as many threads as there are cores; results in the order of the items.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {

@@ -1,10 +1,11 @@
 //! Predictions: the fitted model under other circumstances, with an interval over fits.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tapedeck_engine_model::reference_capacity::{
     Limit, ReferenceError, ReferenceRules, TapeCall, play_tier, stopped_by,
 };
 use tapedeck_engine_model::{Params, SessionModel};
+use tapedeck_l10n::{Localize, LocalizedText, StaticText, localized, reason};
 use tapedeck_stats::rng::Draws;
 
 use super::fit::{Fit, Grade};
@@ -25,7 +26,7 @@ const FITS: usize = 39;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// What it is called.
-    pub name: String,
+    pub name: LocalizedText,
     /// Instances.
     pub instances: u32,
     /// Tokens that the pool of one instance holds; see [`pool_tokens`].
@@ -46,7 +47,7 @@ impl Scenario {
     #[must_use]
     pub fn as_measured(ladder: &Ladder) -> Self {
         Self {
-            name: "as measured".into(),
+            name: localized!("as measured", "与实测相同"),
             instances: ladder.instances,
             pool_tokens: ladder.known.pool_tokens,
             step_factor: 1.0,
@@ -61,7 +62,7 @@ impl Scenario {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// The scenario.
-    pub name: String,
+    pub name: LocalizedText,
     /// Instances.
     pub instances: u32,
     /// N* of the best fit; 0 = not even the first tier.
@@ -84,19 +85,76 @@ pub struct Prediction {
     pub kind: &'static str,
 }
 
-impl Prediction {
-    /// The prediction in one line.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let limited = self.limited_by.map_or_else(String::new, |limit| format!(", then limited by {limit}"));
+impl Localize for Prediction {
+    fn text(&self) -> LocalizedText {
+        let part = |shown: bool, text: LocalizedText| if shown { text } else { LocalizedText::default() };
+        let limited = self.limited_by.map_or_else(
+            LocalizedText::default,
+            |limit| localized!(", then limited by {}", "，再往上受限于{}"; limit_text(limit)),
+        );
+        let beyond = part(
+            self.extrapolates,
+            localized!("; beyond the load that was measured on an instance", "；超出了单实例实测过的负载"),
+        );
+        let poor = part(
+            self.grade == Grade::Poor,
+            localized!("; the fit is poor: do not use it", "；拟合很差：不要使用"),
+        );
+        let Self { n_star, low, high, kind, .. } = self;
         let at_least = if self.censored { ">= " } else { "" };
-        let beyond =
-            if self.extrapolates { "; beyond the load that was measured on an instance" } else { "" };
-        let poor = if self.grade == Grade::Poor { "; the fit is poor: do not use it" } else { "" };
-        format!(
-            "{}: N* = {at_least}{} ({} to {}){limited}; {}{beyond}{poor}",
-            self.name, self.n_star, self.low, self.high, self.kind
-        )
+        let found = localized!(
+            "N* = {at_least}{n_star} ({low} to {high})",
+            "N* = {at_least}{n_star}（{low} 至 {high}）"
+        );
+        let kind = LocalizedText { en: (*kind).into(), zh: "预测，非实测".into() };
+        localized!("{}: {}{}; {}{}{}", "{}：{}{}；{}{}{}"; self.name, found, limited, kind, beyond, poor)
+    }
+}
+
+/// What stops a tier.
+fn limit_text(limit: Limit) -> LocalizedText {
+    let zh = match limit {
+        Limit::Preemption => "抢占",
+        Limit::KvPool => "KV 池",
+        Limit::Refusal => "拒绝接入",
+        Limit::TooLong => "通话过长",
+        Limit::Crash => "崩溃",
+        Limit::Ttft => "首字延迟",
+        Limit::Rtf => "实时率",
+        Limit::Final => "终稿延迟",
+        Limit::Stuck => "停滞",
+    };
+    LocalizedText { en: limit.to_string(), zh: zh.into() }
+}
+
+/// What a prediction supposes of instances that share a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[non_exhaustive]
+pub enum Supposition {
+    /// Nothing: there are as many as were measured.
+    Nothing,
+    /// They do not slow each other.
+    Independent,
+    /// They share the card's time.
+    Shared,
+    /// A sentence of an earlier version, or of a kind that is not known.
+    #[serde(skip)]
+    Recorded(String),
+}
+
+reason!(Supposition);
+
+impl Localize for Supposition {
+    fn text(&self) -> LocalizedText {
+        match self {
+            Self::Nothing => LocalizedText::default(),
+            Self::Independent => {
+                localized!("if instances do not slow each other", "若实例互不拖慢")
+            }
+            Self::Shared => localized!("if instances of a card share its time", "若同卡实例分享其时间"),
+            Self::Recorded(sentence) => LocalizedText::same(sentence),
+        }
     }
 }
 
@@ -117,14 +175,15 @@ pub fn pool_tokens(
     let tokens = match measured {
         Some((tokens, old)) => {
             old.check()?;
-            positive("KV pool (tokens)", tokens, 1e12)?
+            positive(StaticText::new("KV pool (tokens)", "KV 池（token）"), tokens, 1e12)?
                 + (new.share - old.share) * card.memory_gb * GB / token
         }
         None => theory,
     };
     if tokens <= 0.0 {
-        return Err(SizingError::Inconsistent(format!(
+        return Err(SizingError::Inconsistent(localized!(
             "{new}: a share of {} leaves no room for a KV pool beside weights and overhead; give fewer instances or a larger card",
+            "{new}：比例 {} 除去权重与开销后放不下 KV 池；请减少实例或用更大的卡",
             new.share
         )));
     }
@@ -229,8 +288,8 @@ impl Deployment<'_> {
 /// # Errors
 /// A scenario without instances, with a pool or factor that is no positive number, or that the model cannot play.
 pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Prediction, SizingError> {
-    crate::error::count("instances", scenario.instances)?;
-    positive("step factor", scenario.step_factor, 1e3)?;
+    crate::error::count(StaticText::new("instances", "实例数"), scenario.instances)?;
+    positive(StaticText::new("step factor", "步长系数"), scenario.step_factor, 1e3)?;
     let mut known = ladder.known.params.clone();
     known.faults = tapedeck_engine_model::Faults::default();
     if let Some(window_ms) = scenario.window_ms {
@@ -243,7 +302,7 @@ pub fn predict(ladder: &Ladder, fit: &Fit, scenario: &Scenario) -> Result<Predic
     let ratio = fit.kv_ratio.unwrap_or(1.0);
     let pool = match (scenario.pool_tokens, ladder.known.pool_tokens) {
         (Some(tokens), _) => {
-            positive("KV pool (tokens)", tokens, 1e12)?
+            positive(StaticText::new("KV pool (tokens)", "KV 池（token）"), tokens, 1e12)?
                 / if ladder.known.pool_tokens.is_some() { ratio } else { 1.0 }
         }
         (None, Some(tokens)) => tokens / ratio,

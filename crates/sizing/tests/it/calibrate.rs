@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
 use tapedeck_sizing::kv::{TAPE_A_S, tape};
-use tapedeck_sizing::{Card, InstanceSeen, LoadPoint, Seen, Session, Theory, calibrate};
+use tapedeck_sizing::{Card, InstanceSeen, LoadPoint, PoolSource, Seen, Session, Theory, calibrate};
 
 fn theory() -> Theory {
     Theory {
@@ -18,7 +18,7 @@ fn seen(per_stream: f64) -> Seen {
         .map(|n| InstanceSeen {
             name: format!("inst{n}"),
             pool_tokens: Some(90_000),
-            pool_source: Some("log".into()),
+            pool_source: Some(PoolSource::Log),
         })
         .collect();
     let points = [3.0, 6.0, 12.0, 24.0, 36.0]

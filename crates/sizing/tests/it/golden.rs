@@ -1,6 +1,7 @@
 //! The tables of the load-test plan, figure by figure.
 #![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
+use tapedeck_l10n::Localize;
 use tapedeck_sizing::kv::{TAPE_A_S, TAPE_B_S, call, tape};
 use tapedeck_sizing::units::{GB, plan_mb};
 use tapedeck_sizing::{Architecture, Card, Dtype, Need, Session, SizingError, Topology, how_many, supply};
@@ -171,7 +172,11 @@ fn a_config_json_without_its_keys_is_told_all_of_them() {
 #[test]
 fn impossible_figures_are_refused_by_name() {
     let card = Card::a40_qwen3_asr_0_6b();
-    let words = |error: SizingError| error.to_string();
+    let words = |error: SizingError| {
+        let text = error.text();
+        assert!(text.zh.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c)), "{text:?}");
+        text.en
+    };
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(words(Session::plan().tokens(bad).unwrap_err()).contains("call length (s)"));
         let broken = Card { memory_gb: bad, ..card };

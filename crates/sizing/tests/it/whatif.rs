@@ -5,8 +5,9 @@ use tapedeck_engine_model::reference_capacity::{
     ReferenceRules, TapeCall, find_reference_capacity, long_tape, play_tier, short_tape,
 };
 use tapedeck_engine_model::{Faults, Params, SessionModel, SlowBatch, StepCost};
+use tapedeck_l10n::{Localize, LocalizedText};
 use tapedeck_sizing::whatif::{
-    Fit, Grade, Known, Ladder, PREDICTED, Prediction, Scenario, TierSeen, fit, predict,
+    Fit, FitNote, Grade, Known, Ladder, PREDICTED, Prediction, Scenario, TierSeen, fit, predict,
 };
 use tapedeck_sizing::{Card, Topology, whatif};
 
@@ -52,7 +53,7 @@ fn with_step(base_us: u64, stream_us: u64, token_us: u64) -> Params {
 
 fn scenario(instances: u32, pool_tokens: f64) -> Scenario {
     Scenario {
-        name: format!("{instances} instances"),
+        name: format!("{instances} instances").into(),
         instances,
         pool_tokens: Some(pool_tokens),
         step_factor: 1.0,
@@ -70,7 +71,7 @@ fn holds(prediction: &Prediction, truth: &Params, tape: &[TapeCall], rules: &Ref
     assert!(
         prediction.low <= truth.capacity + step && truth.capacity <= prediction.high + step,
         "{} but the truth is {}",
-        prediction.sentence(),
+        prediction.text(),
         truth.capacity
     );
     assert_eq!(prediction.kind, PREDICTED);
@@ -82,8 +83,8 @@ fn ladders_of_the_same_law_are_fitted_well_and_predict_other_topologies() {
     for truth in [Params::demo(), with_step(40_000, 7_000, 300), with_step(8_000, 5_000, 100)] {
         let ladder = short(&truth);
         let fitted = fit(&ladder, 1).unwrap();
-        assert_eq!(fitted.grade, Grade::Good, "{:?}", fitted.sentences);
-        assert!(fitted.error < 0.08 && fitted.error_left_out < 0.12, "{:?}", fitted.sentences);
+        assert_eq!(fitted.grade, Grade::Good, "{:?}", fitted.notes);
+        assert!(fitted.error < 0.08 && fitted.error_left_out < 0.12, "{:?}", fitted.notes);
         assert_eq!(fitted.left_out.len(), fitted.tiers);
         // What a step costs is known well; what shares its effect with something else is not, and says so.
         let base = fitted.costs.base_ms * 1e6 / truth.step.base_ns as f64;
@@ -132,7 +133,7 @@ fn an_unknown_pool_is_fitted_to_the_use_of_it() {
     let mut ladder = short(&truth);
     ladder.known.pool_tokens = None;
     let fitted = fit(&ladder, 1).unwrap();
-    assert!(fitted.sentences.iter().any(|s| s.contains("pool was not known")));
+    assert!(fitted.notes.contains(&FitNote::PoolFitted));
     let prediction = predict(&ladder, &fitted, &Scenario::as_measured(&ladder)).unwrap();
     holds(&prediction, &truth, &ladder.tape, &ladder.rules);
 }
@@ -150,13 +151,13 @@ fn aged(lag_ms: u32) -> (Ladder, Fit) {
 #[test]
 fn a_law_that_grows_with_age_is_reported_and_not_hidden() {
     let (ladder, fitted) = aged(600);
-    assert_eq!(fitted.grade, Grade::Poor, "{:?}", fitted.sentences);
-    let words = fitted.sentences.join("\n");
+    assert_eq!(fitted.grade, Grade::Poor, "{:?}", fitted.notes);
+    let words = LocalizedText::list(&fitted.notes).en;
     assert!(words.contains("do not use the predictions") && words.contains("final p95"), "{words}");
     let found = fitted.alternative.as_ref().expect("the law that was used is found").age_lag_ms_per_min;
     assert!((450.0..750.0).contains(&found), "{found}");
     let prediction = predict(&ladder, &fitted, &Scenario::as_measured(&ladder)).unwrap();
-    assert!(prediction.sentence().contains("do not use it"));
+    assert!(prediction.text().en.contains("do not use it"));
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn batches_that_stumble_are_a_misfit_too() {
     let fitted =
         fit(&short(&Params { faults: Faults { slow_batch, ..Faults::default() }, ..Params::demo() }), 1)
             .unwrap();
-    assert_ne!(fitted.grade, Grade::Good, "{:?}", fitted.sentences);
+    assert_ne!(fitted.grade, Grade::Good, "{:?}", fitted.notes);
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn a_session_model_that_is_wrong_shows() {
     let mut ladder = ladder(&truth, long_tape(), &rules, &[3, 12, 21, 30, 36]);
     ladder.known.params.session = SessionModel::Resident;
     let fitted = fit(&ladder, 1).unwrap();
-    assert_ne!(fitted.grade, Grade::Good, "{:?}", fitted.sentences);
+    assert_ne!(fitted.grade, Grade::Good, "{:?}", fitted.notes);
 }
 
 #[test]
