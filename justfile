@@ -29,7 +29,7 @@ compressed:
     cargo clippy -p tapedeck-audio --all-targets --features compressed -- -D warnings
     cargo test -p tapedeck-audio --features compressed
 
-# The rooms that can be embedded without the standard library.
+# Crates that can be embedded without the standard library.
 no-std:
     cargo test -p tapedeck-erlang --no-default-features --features libm
 

@@ -150,7 +150,7 @@ pub struct CallRecord {
     pub rtf: Option<f64> = Rtf {
         Ratio, Lower;
         name: "Real-time factor (RTF)", "实时率 RTF";
-        is: "time that an answer was owed / length of the audio", "欠答复的时长 / 音频长度";
+        is: "time with an outstanding response / length of the audio", "欠答复的时长 / 音频长度";
         floor: 0.02;
         compared: true;
         curve: Some("rtf");
@@ -175,7 +175,7 @@ pub struct CallRecord {
     pub lag_max_s: Option<f64> = LagMaxS {
         Seconds, Lower;
         name: "Lag", "欠账延迟";
-        is: "longest time that an answer was owed", "欠答复的最长时间";
+        is: "longest time with an outstanding response", "欠答复的最长时间";
         glossary: Some(Glossary::from("calls.jsonl").says(
             "Longest interval in which the server owed an answer, seconds.",
             "服务端欠答复的最长区间，秒。",
