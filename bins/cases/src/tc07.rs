@@ -58,7 +58,7 @@ pub fn summary(answer: &TopologyAnswer) -> Vec<String> {
         lines.push(row(candidate));
         lines.extend(candidate.predicted.iter().map(|one| format!("              {}", one.text())));
     }
-    lines.extend(answer.foretold.iter().map(ToString::to_string));
+    lines.extend(answer.prediction_notes.iter().map(ToString::to_string));
     match &answer.recommended {
         Some(name) => lines.push(format!("Take {name}: {}", answer.why)),
         None if answer.interrupted => {}

@@ -26,7 +26,8 @@ pub struct TopologyAnswer {
     pub why: TopologyReason,
     /// How good the fit is that the predictions rest on, or why nothing was predicted.
     #[serde(default)]
-    pub foretold: Vec<FitNote>,
+    #[serde(alias = "foretold")]
+    pub prediction_notes: Vec<FitNote>,
     /// Whether that is another one than the first.
     pub better: bool,
     /// Where everything is written down.

@@ -125,7 +125,7 @@ fn an_older_topology_is_read() {
         "run": "r", "simulated": true, "interrupted": false}"#;
     let read: TopologyAnswer = serde_json::from_str(old).unwrap();
     assert_eq!(read.n_star.source.to_string(), "capacity.json (exact)");
-    assert_eq!(read.foretold, [FitNote::Recorded("nothing was predicted: no manifest".into())]);
+    assert_eq!(read.prediction_notes, [FitNote::Recorded("nothing was predicted: no manifest".into())]);
     let predicted = r#"{"given": "", "n_star": 45, "low": 42, "high": 48, "agrees": true}"#;
     let predicted: tapedeck_answers::Predicted = serde_json::from_str(predicted).unwrap();
     let text = predicted.text();

@@ -96,7 +96,7 @@ pub async fn run(
         return Err(ConfigError::value(key!(topologies), why).into());
     }
     // Before anything is measured: a prediction that knows the answer is none.
-    let foretold = prediction(world, dir, watch)?;
+    let predicted_before = prediction(world, dir, watch)?;
     let mut compared = Compared { world, dir, watch, now: None };
     let mut candidates = Vec::new();
     let mut interrupted = false;
@@ -115,11 +115,11 @@ pub async fn run(
         if interrupted {
             break;
         }
-        let predicted = foretold.of.get(&topology.name).map_or(&[][..], Vec::as_slice);
+        let predicted = predicted_before.of.get(&topology.name).map_or(&[][..], Vec::as_slice);
         candidates.push(candidate(&topology.name, there.instances.len(), tiers, predicted, world));
     }
     compared.switch(None).await?;
-    let answer = conclude(candidates, n_star, foretold.notes, world, dir, interrupted);
+    let answer = conclude(candidates, n_star, predicted_before.notes, world, dir, interrupted);
     if !interrupted {
         prior_results::write(dir, &answer)?;
     }
@@ -136,19 +136,19 @@ fn prediction(world: &World, dir: &RunDir, watch: &dyn Observer) -> Result<Predi
         Ok((t.name.clone(), u32::try_from(instances).unwrap_or(u32::MAX)))
     });
     let asked = asked.collect::<Result<Vec<_>, CaseError>>()?;
-    let foretold = prediction.prediction(dir.path(), &asked).unwrap_or_else(|why| Prediction {
+    let predicted_before = prediction.prediction(dir.path(), &asked).unwrap_or_else(|why| Prediction {
         notes: vec![FitNote::NotPredicted { why }],
         ..Prediction::default()
     });
-    for note in &foretold.notes {
+    for note in &predicted_before.notes {
         watch.on(&Progress::Note { text: &note.to_string() });
     }
-    for (name, predicted) in &foretold.of {
+    for (name, predicted) in &predicted_before.of {
         for one in predicted {
             watch.on(&Progress::Note { text: &format!("{name}: {}", one.text()) });
         }
     }
-    Ok(foretold)
+    Ok(predicted_before)
 }
 
 /// The mini-ladder of one topology, the common load first. Every topology gets the same loads, multiples of the first
@@ -180,7 +180,7 @@ pub(crate) fn load(n_star: u32, share: f64, instances: usize) -> u32 {
 fn conclude(
     candidates: Vec<Candidate>,
     n_star: NStar,
-    foretold: Vec<FitNote>,
+    prediction_notes: Vec<FitNote>,
     world: &World,
     dir: &RunDir,
     interrupted: bool,
@@ -206,7 +206,7 @@ fn conclude(
         recommended: best.map(|b| b.name.clone()).filter(|_| !interrupted),
         better: best.map(|b| &b.name) != candidates.first().map(|c| &c.name) && best.is_some(),
         why,
-        foretold,
+        prediction_notes,
         candidates,
         run: dir.path().to_path_buf(),
         simulated: world.simulated,

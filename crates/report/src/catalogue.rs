@@ -41,8 +41,8 @@ messages! {
     Undecided: "undecided", "无法判定";
     Footer: "Made by tape-report from the files of the run alone; nothing was loaded from a network. An unknown figure is a dash, never a zero.", "由 tape-report 仅根据运行目录生成，未从网络加载任何内容。未知的数字显示为横线，绝不写成零。";
 
-    // Doubts.
-    Doubts: "What is missing or odd in this run", "本次运行缺失或异常之处";
+    // Integrity warnings.
+    Warnings: "What is missing or odd in this run", "本次运行缺失或异常之处";
     FileMissing: "{0} is missing: what it holds is not shown.", "缺少 {0}：其内容不予显示。";
     FileUnreadable: "{0} cannot be read ({1}): what it holds is not shown.", "{0} 无法读取（{1}）：其内容不予显示。";
     BadLines: "{0}: {1} lines cannot be read, the first is line {2} ({3}).", "{0}：有 {1} 行无法读取，第一处在第 {2} 行（{3}）。";

@@ -141,7 +141,7 @@ impl Writer<'_> {
             ("answer", MessageId::Answer),
             ("statement", MessageId::Statement),
             ("campaign", MessageId::Campaign),
-            ("doubts", MessageId::Doubts),
+            ("warnings", MessageId::Warnings),
             ("ladder", MessageId::Ladder),
             ("curves", MessageId::Curves),
             ("diagnosis", MessageId::Diagnosis),
@@ -257,8 +257,8 @@ impl Writer<'_> {
             self.run.warnings.iter().filter(|d| d.severity != Severity::Withhold).collect();
         html! {
             @if !warnings.is_empty() {
-                section id="doubts" {
-                    h2 { (self.t(MessageId::Doubts)) }
+                section id="warnings" {
+                    h2 { (self.t(MessageId::Warnings)) }
                     ul { @for warning in warnings { li { (self.s(&warning.said)) } } }
                 }
             }

@@ -99,7 +99,7 @@ pub(crate) fn section(answer: &Answer) -> Option<Section> {
         Ok(statement) => Some(Section {
             lead: statement.sentences.clone(),
             tables: vec![table(&statement.carried)],
-            warnings: statement.doubts.clone(),
+            warnings: statement.caveats.clone(),
             ..section
         }),
     }
@@ -205,7 +205,7 @@ mod tests {
         }
         for basis in bases {
             let statement = state(&basis).unwrap();
-            for LocalizedText { en: sentence, zh } in statement.sentences.iter().chain(&statement.doubts) {
+            for LocalizedText { en: sentence, zh } in statement.sentences.iter().chain(&statement.caveats) {
                 assert_ne!(zh, sentence, "not translated");
                 let words = zh.split(|c: char| !c.is_ascii_alphabetic());
                 let english: Vec<&str> =

@@ -152,7 +152,7 @@ pub struct Carried {
     pub enough: Option<bool>,
 }
 
-/// A statement with its figures, its sentences, and its doubts.
+/// A statement with its figures, its sentences, and its caveats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     /// Figures, one for each distribution of call lengths.
@@ -160,7 +160,7 @@ pub struct Statement {
     /// The statement in plain sentences.
     pub sentences: Vec<LocalizedText>,
     /// What is uncertain, in plain sentences.
-    pub doubts: Vec<LocalizedText>,
+    pub caveats: Vec<LocalizedText>,
     /// Whether the lines are enough for the demand at every distribution that was asked for; empty without a demand.
     pub enough: Option<bool>,
 }
@@ -175,7 +175,7 @@ pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
     if let Some(long) = &basis.long {
         books.push((long, &long.played));
     }
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     if let Some(own) = &basis.own {
         let beyond = own.share_longer(basis.short.played.longest_s);
         let measured = match &basis.long {
@@ -187,14 +187,14 @@ pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
             let still = own.share_longer(played);
             if basis.long.is_none() {
                 let (share, own, tape) = (100.0 * beyond, own.label(), &basis.short.played.name);
-                doubts.push(localized!(
+                caveats.push(localized!(
                     "{share:.0} % of the calls of {} are longer than any on {tape}; N* was not measured with such calls.",
                     "{} 的通话中有 {share:.0} % 比 {tape} 上任何一通都长；没有用这样的通话测过 N*。";
                     own
                 ));
             } else if still > 0.05 {
                 let (share, own) = (100.0 * still, own.label());
-                doubts.push(localized!(
+                caveats.push(localized!(
                     "{share:.0} % of the calls of {} are longer than the longest that was played ({played} s).",
                     "{} 的通话中有 {share:.0} % 比播放过的最长一通（{played} 秒）还长。";
                     own
@@ -213,8 +213,8 @@ pub fn state(basis: &Basis) -> Result<Statement, SizingError> {
     let enough = (!answers.is_empty()).then(|| answers.iter().all(|&yes| yes));
     let sentences =
         [known(basis)].into_iter().chain(carried.iter().flat_map(|c| sentences(basis, c))).collect();
-    doubts.extend(uncertain(basis, &carried));
-    Ok(Statement { carried, sentences, doubts, enough })
+    caveats.extend(uncertain(basis, &carried));
+    Ok(Statement { carried, sentences, caveats, enough })
 }
 
 fn check(basis: &Basis) -> Result<(), SizingError> {
@@ -354,41 +354,41 @@ fn sentences(basis: &Basis, carried: &Carried) -> Vec<LocalizedText> {
 
 fn uncertain(basis: &Basis, carried: &[Carried]) -> Vec<LocalizedText> {
     let measured = [Some(&basis.short), basis.long.as_ref()].into_iter().flatten();
-    let mut doubts: Vec<LocalizedText> = measured.flat_map(of_measured).collect();
-    doubts.push(of_ceiling(basis, carried));
-    doubts.extend(of_instances(basis, carried));
-    doubts.extend(of_promise(basis, carried));
+    let mut caveats: Vec<LocalizedText> = measured.flat_map(of_measured).collect();
+    caveats.push(of_ceiling(basis, carried));
+    caveats.extend(of_instances(basis, carried));
+    caveats.extend(of_promise(basis, carried));
     if basis.long.is_none() {
-        doubts.push(localized!(
+        caveats.push(localized!(
             "N* with long calls was not measured; it may be lower, for a call's memory grows with its length.",
             "没有测过长通话的 N*；它可能更低，因为一通电话占用的显存随时长增长。"
         ));
     }
     if basis.simulated {
-        doubts.push(localized!(
+        caveats.push(localized!(
             "N* was measured on the built-in engine: simulated, no promise about real servers.",
             "N* 是在内置引擎上测得的：属模拟数据，不代表真实服务器。"
         ));
     }
-    doubts
+    caveats
 }
 
 /// How firm one N* is.
 fn of_measured(measured: &Measured) -> Vec<LocalizedText> {
     let (n, tape) = (measured.n_star, &measured.played.name);
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     match measured.firmness {
-        Firmness::Exact => doubts.extend(measured.first_fail.map(|fail| {
+        Firmness::Exact => caveats.extend(measured.first_fail.map(|fail| {
             localized!(
                 "On {tape}, {n} streams passed and {fail} failed; what lies between them was not tried.",
                 "在 {tape} 上，{n} 路通过，{fail} 路未通过；两者之间没有测过。"
             )
         })),
-        Firmness::AtLeast => doubts.push(localized!(
+        Firmness::AtLeast => caveats.push(localized!(
             "N* = {n} on {tape} is a lower bound: nothing above it was shown to fail.",
             "{tape} 上的 N* = {n} 只是下界：没有证明更高的路数不行。"
         )),
-        Firmness::Unknown => doubts.push(localized!(
+        Firmness::Unknown => caveats.push(localized!(
             "How firm N* = {n} on {tape} is was not said.",
             "{tape} 上的 N* = {n} 有多可靠，没有说明。"
         )),
@@ -397,18 +397,18 @@ fn of_measured(measured: &Measured) -> Vec<LocalizedText> {
     let tiers: Vec<String> = measured.by_estimate.iter().filter(near).map(ToString::to_string).collect();
     if !tiers.is_empty() {
         let tiers = tiers.join(", ");
-        doubts.push(localized!(
+        caveats.push(localized!(
             "On {tape}, the verdict at {tiers} rests on an estimate alone: its interval straddles a limit.",
             "在 {tape} 上，{tiers} 路的判定仅凭点估计：区间跨过上限。"
         ));
     }
     if let Some(cap) = measured.quality_cap {
-        doubts.push(localized!(
+        caveats.push(localized!(
             "On {tape}, words get worse above {cap} streams: do not use more lines than {cap}.",
             "在 {tape} 上，超过 {cap} 路时识别变差：线路不要多于 {cap} 条。"
         ));
     }
-    doubts
+    caveats
 }
 
 fn of_ceiling(basis: &Basis, carried: &[Carried]) -> LocalizedText {

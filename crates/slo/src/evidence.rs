@@ -1,10 +1,9 @@
 //! Everything that is known of a tier when it is judged.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_record::{CallRecord, Evidence, Sample};
-use tapedeck_stats::wilson_interval;
 
 use crate::live::Abort;
 use crate::reason::CutShort;
@@ -69,39 +68,42 @@ pub struct StepBounds {
     pub drain_to_s: f64,
 }
 
-/// Errors of the single-stream baseline.
+/// Errors of the single-stream baseline, by the call's index on the tape: a tier is held against them by these calls
+/// alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct QualityBaseline {
-    /// The calls that were played, by their index on the tape: a tier is held against them by these calls alone.
-    pub calls: BTreeSet<u32>,
-    /// Errors of characters.
+#[serde(transparent)]
+pub struct QualityBaseline(pub BTreeMap<u32, CallErrors>);
+
+/// Errors of one call against its reference.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallErrors {
+    /// Of characters.
     pub chars: Option<PooledErrors>,
-    /// Errors of words.
+    /// Of words.
     pub words: Option<PooledErrors>,
 }
 
-/// Errors against references, over several calls.
+/// Errors against references, over several transcripts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PooledErrors {
     /// Tokens replaced, missing or too many.
     pub errors: u64,
-    /// Tokens of the references, above 0.
+    /// Tokens of the references.
     pub tokens: u64,
 }
 
 impl PooledErrors {
-    /// Errors / tokens, 0..1 (it may exceed 1).
+    /// Errors / tokens; it may exceed 1, and is 0 without tokens.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
     pub fn rate(self) -> f64 {
-        self.errors as f64 / self.tokens as f64
+        self.errors as f64 / self.tokens.max(1) as f64
     }
 
-    /// Wilson's interval of the rate, as if tokens were independent of each other.
+    /// Both together.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-    pub fn interval(self, confidence: f64) -> (f64, f64) {
-        wilson_interval(self.rate().min(1.0), self.tokens as f64, confidence)
+    pub const fn and(self, other: Self) -> Self {
+        Self { errors: self.errors + other.errors, tokens: self.tokens + other.tokens }
     }
 }
 

@@ -56,8 +56,8 @@ pub mod table;
 pub use assertion::{Assertion, AssertionError, AssertionResult, answered, meant_to_fail};
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
 pub use evidence::{
-    CacheSetting, Expected, InstanceFacts, PooledErrors, QualityBaseline, StepBounds, StepEvidence,
-    TierEvidence,
+    CacheSetting, CallErrors, Expected, InstanceFacts, PooledErrors, QualityBaseline, StepBounds,
+    StepEvidence, TierEvidence,
 };
 pub use figure::Figure;
 pub use judge::judge;

@@ -1,9 +1,11 @@
 //! Error rates of a tier against references, and against the single-stream baseline.
 
-use tapedeck_record::{CallRecord, WordCounts};
-use tapedeck_stats::{Resampling, bootstrap_ratio};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evidence::{PooledErrors, QualityBaseline};
+use tapedeck_record::{CallRecord, WordCounts};
+use tapedeck_stats::{Resampling, bootstrap_ratio, sign_test};
+
+use crate::evidence::{CallErrors, PooledErrors, QualityBaseline};
 use crate::figures::Counted;
 use crate::limits::Limits;
 use crate::report::{Estimate, QualityReport};
@@ -16,28 +18,40 @@ impl QualityBaseline {
     #[must_use]
     pub fn of(calls: &[CallRecord]) -> Option<Self> {
         let counted = Counted::of(calls);
-        let (chars, words) = (errors(&counted.figures, |c| c.chars), errors(&counted.figures, |c| c.words));
-        let calls = counted.figures.iter().filter(|c| c.words.is_some()).map(|c| c.call).collect();
-        (chars.is_some() || words.is_some()).then_some(Self { calls, chars, words })
+        let (mut chars, mut words) =
+            (by_call(&counted.figures, |c| c.chars), by_call(&counted.figures, |c| c.words));
+        let calls: BTreeSet<u32> = chars.keys().chain(words.keys()).copied().collect();
+        let errors = calls
+            .into_iter()
+            .map(|call| (call, CallErrors { chars: chars.remove(&call), words: words.remove(&call) }));
+        Some(Self(errors.collect())).filter(|baseline| !baseline.0.is_empty())
     }
 }
 
-/// Errors over all calls; empty where no call has a reference with tokens.
-fn errors(calls: &[&CallRecord], counts: Counts) -> Option<PooledErrors> {
-    let counts = calls.iter().filter_map(|c| counts(c));
-    let pooled = counts.fold(PooledErrors::default(), |all, c| PooledErrors {
-        errors: all.errors + u64::from(c.errors()),
-        tokens: all.tokens + u64::from(c.ref_tokens),
-    });
-    (pooled.tokens > 0).then_some(pooled)
+/// Errors of each call that has a reference with tokens, over all streams that played it.
+fn by_call(calls: &[&CallRecord], counts: Counts) -> BTreeMap<u32, PooledErrors> {
+    let mut errors: BTreeMap<u32, PooledErrors> = BTreeMap::new();
+    for (call, counts) in calls.iter().filter_map(|c| Some((c.call, counts(c)?))) {
+        let one = PooledErrors { errors: counts.errors().into(), tokens: counts.ref_tokens.into() };
+        let all = errors.entry(call).or_default();
+        *all = all.and(one);
+    }
+    errors.retain(|_, errors| errors.tokens > 0);
+    errors
 }
 
-/// Whether errors rose by more than the limit: yes where that is so and the two intervals lie apart, no where it is not
-/// so. In between too few words were played to tell.
-fn worse(now: PooledErrors, before: PooledErrors, limits: &Limits) -> Option<bool> {
+/// Whether errors rose by more than the limit, from pairs (now, before) of the same calls: no where their pooled rates did
+/// not; yes where they did and a sign test over the calls is certain, for errors come in clusters and a call is the least
+/// that is independent of others. In between too few calls were played to tell.
+fn worse(pairs: &[(PooledErrors, PooledErrors)], limits: &Limits) -> Option<bool> {
+    let nothing = PooledErrors::default();
+    let (now, before) =
+        pairs.iter().fold((nothing, nothing), |(now, before), pair| (now.and(pair.0), before.and(pair.1)));
     let beyond = (now.rate() - before.rate()) * 100.0 > limits.quality_points + 1e-9;
-    let apart = now.interval(limits.confidence).0 > before.interval(limits.confidence).1;
-    (!beyond || apart).then_some(beyond)
+    let rose = pairs.iter().filter(|(now, before)| now.rate() > before.rate()).count();
+    let fell = pairs.iter().filter(|(now, before)| now.rate() < before.rate()).count();
+    let certain = sign_test(rose, fell) <= (1.0 - limits.confidence) / 2.0;
+    (!beyond || certain).then_some(beyond)
 }
 
 /// A pooled rate with its interval by stream; empty where no call has a reference with tokens.
@@ -88,12 +102,13 @@ pub(crate) fn quality(
         return None;
     }
     let alarm = baseline.and_then(|baseline| {
-        let same = |call: &&&CallRecord| baseline.calls.contains(&call.call);
-        let same: Vec<&CallRecord> = counted.figures.iter().filter(same).copied().collect();
-        let held = |counts: Counts, before: Option<PooledErrors>| {
-            Some(worse(errors(&same, counts)?, before?, limits))
+        let held = |counts: Counts, before: fn(&CallErrors) -> Option<PooledErrors>| {
+            let now = by_call(&counted.figures, counts);
+            let pair = |(call, errors)| Some((*now.get(call)?, before(errors)?));
+            let pairs: Vec<_> = baseline.0.iter().filter_map(pair).collect();
+            (!pairs.is_empty()).then(|| worse(&pairs, limits))
         };
-        let held = [held(|c| c.chars, baseline.chars), held(|c| c.words, baseline.words)];
+        let held = [held(|c| c.chars, |e| e.chars), held(|c| c.words, |e| e.words)];
         // One certain rise is an alarm; without one, what is open keeps the answer open.
         held.into_iter().flatten().reduce(|a, b| match (a, b) {
             (Some(true), _) | (_, Some(true)) => Some(true),

@@ -7,8 +7,9 @@ use tapedeck_record::{
     CallFigure, CallRecord, Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody,
 };
 use tapedeck_slo::{
-    Abort, CacheSetting, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits, PercentileOrInfinite,
-    PooledErrors, QualityBaseline, TierReport, TtftBasis, Verdict, adjust_by_holm, judge,
+    Abort, CacheSetting, CallErrors, CutShort, Expected, FinalBasis, Limit, LimitVerdict, Limits,
+    PercentileOrInfinite, PooledErrors, QualityBaseline, TierReport, TtftBasis, Verdict, adjust_by_holm,
+    judge,
 };
 
 fn limits() -> Limits {
@@ -524,24 +525,25 @@ fn no_look_ups_are_no_hits_only_where_the_page_says_that_the_cache_is_off() {
 #[test]
 fn more_word_errors_than_the_baseline_raise_the_alarm_and_do_not_fail() {
     let with_errors = |errors: u32| healthy().each(move |_, c| c.chars = words(1_000, errors));
-    let judged = |tier: &Tier, baseline: Option<u64>| {
+    // A baseline of so many calls with five errors in a hundred characters; the tier's are the same calls.
+    let judged = |tier: &Tier, baseline: Option<u32>| {
         let mut evidence = tier.evidence();
-        let calls = tier.calls.iter().map(|c| c.call).collect();
-        let chars = |tokens| Some(PooledErrors { errors: tokens / 20, tokens });
+        let chars = Some(PooledErrors { errors: 50, tokens: 1_000 });
+        let errors = CallErrors { chars, words: None };
         evidence.baseline =
-            baseline.map(|tokens| QualityBaseline { calls, chars: chars(tokens), words: None });
+            baseline.map(|calls| QualityBaseline((0..calls).map(|call| (call, errors)).collect()));
         judge(&evidence, &limits())
     };
-    let report = judged(&with_errors(61), Some(100_000));
+    let report = judged(&with_errors(61), Some(6));
     let quality = report.quality.as_ref().unwrap();
     assert_eq!((report.verdict, quality.alarm), (Verdict::Pass, Some(true)));
     assert!((quality.cer.unwrap().value - 0.061).abs() < 1e-9 && quality.wer.is_none());
     assert!(report.notes.iter().any(|n| n.to_string().contains("quality alarm")));
-    assert_eq!(judged(&with_errors(60), Some(100_000)).quality.unwrap().alarm, Some(false));
-    // The same rise over a baseline of few words: nothing is certain.
-    assert_eq!(judged(&with_errors(61), Some(400)).quality.unwrap().alarm, None);
+    assert_eq!(judged(&with_errors(60), Some(6)).quality.unwrap().alarm, Some(false));
+    // The same rise over a baseline of five calls: that all rose may be chance (1 in 32).
+    assert_eq!(judged(&with_errors(61), Some(5)).quality.unwrap().alarm, None);
     assert_eq!(judged(&with_errors(61), None).quality.unwrap().alarm, None);
-    assert_eq!(judged(&healthy(), Some(100_000)).quality, None);
+    assert_eq!(judged(&healthy(), Some(6)).quality, None);
 }
 
 #[test]
@@ -550,16 +552,14 @@ fn words_are_held_against_those_calls_alone_that_the_baseline_played() {
     let alone: Vec<CallRecord> =
         tier.calls.iter().filter(|c| c.call == 0 && c.stream == 0).cloned().collect();
     let baseline = QualityBaseline::of(&alone).unwrap();
-    assert_eq!(
-        (baseline.words, baseline.chars, baseline.calls.len()),
-        (Some(PooledErrors { errors: 10, tokens: 1_000 }), None, 1)
-    );
+    let errors = CallErrors { chars: None, words: Some(PooledErrors { errors: 10, tokens: 1_000 }) };
+    assert_eq!(baseline.0, [(0, errors)].into());
     let mut evidence = tier.evidence();
-    evidence.baseline = Some(baseline.clone());
+    evidence.baseline = Some(baseline);
     let quality = judge(&evidence, &limits()).quality.unwrap();
     assert!(quality.wer.unwrap().value > 0.05, "{quality:?}");
     assert_eq!(quality.alarm, Some(false), "the call that both played is no worse");
-    evidence.baseline = Some(QualityBaseline { calls: [77].into(), ..baseline });
+    evidence.baseline = Some(QualityBaseline([(77, errors)].into()));
     assert_eq!(judge(&evidence, &limits()).quality.unwrap().alarm, None, "nothing to compare");
     assert_eq!(QualityBaseline::of(&healthy().calls), None);
 }

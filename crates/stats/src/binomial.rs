@@ -118,6 +118,18 @@ pub fn observations_for_upper_bound(q: f64, confidence: f64) -> Option<usize> {
     observations_needed(q, 1.0 - (1.0 - confidence) / 2.0, 0)
 }
 
+/// One-sided sign test: how often chance alone gives at least `rose` rises among `rose + fell` pairs that rise or fall
+/// equally often, 0..1. Pairs that stay are left out beforehand.
+#[must_use]
+pub fn sign_test(rose: usize, fell: usize) -> f64 {
+    probabilities(rose + fell, 0.5)
+        .into_iter()
+        .filter(|(k, _)| *k >= rose)
+        .map(|(_, p)| p)
+        .sum::<f64>()
+        .min(1.0)
+}
+
 /// Wilson's two-sided interval of a share `p` (0..1) of `n` independent observations, at `confidence` (0..1).
 #[must_use]
 pub fn wilson_interval(p: f64, n: f64, confidence: f64) -> (f64, f64) {
@@ -171,6 +183,15 @@ mod tests {
         (100_000, 0.95, 94864, 95136),
         (100_000, 0.99, 98938, 99062),
     ];
+
+    #[test]
+    fn the_sign_test_counts_coins() {
+        let cases =
+            [((0, 0), 1.0), ((3, 0), 0.125), ((6, 0), 1.0 / 64.0), ((8, 1), 10.0 / 512.0), ((0, 5), 1.0)];
+        for ((rose, fell), p) in cases {
+            assert!((sign_test(rose, fell) - p).abs() < 1e-12, "{rose} {fell}");
+        }
+    }
 
     #[test]
     fn ranks_agree_with_scipy() {

@@ -39,7 +39,8 @@ pub mod slope;
 pub mod trend;
 
 pub use binomial::{
-    interval_ranks, observations_for_upper_bound, observations_needed, quantile_interval, wilson_interval,
+    interval_ranks, observations_for_upper_bound, observations_needed, quantile_interval, sign_test,
+    wilson_interval,
 };
 pub use bootstrap::{Resampling, bootstrap_quantile, bootstrap_ratio, resampled};
 pub use counter::{CounterDelta, counter_delta};

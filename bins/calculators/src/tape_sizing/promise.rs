@@ -132,11 +132,11 @@ pub(super) fn statement(sized: &Sized, args: &StatementArgs) -> Result<Answer, F
     let code = if said.enough == Some(false) { ExitCode::No } else { ExitCode::Ok };
     Ok(Answer::new(&json!({
         "run": run.as_ref().map(|run| &run.info.run_id), "basis": basis, "carried": said.carried,
-        "sentences": english(&said.sentences), "doubts": english(&said.doubts), "enough": said.enough,
+        "sentences": english(&said.sentences), "caveats": english(&said.caveats), "enough": said.enough,
     }))
     .lines(english(&said.sentences))
     .line("What is uncertain:")
-    .lines(english(&said.doubts).into_iter().map(|doubt| format!("- {doubt}")))
+    .lines(english(&said.caveats).into_iter().map(|caveat| format!("- {caveat}")))
     .code(code))
 }
 

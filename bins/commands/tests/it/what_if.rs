@@ -64,7 +64,11 @@ fn topologies_are_predicted_before_they_are_measured(folder: &Path, run: &str) {
     assert!(out.contains("if instances of a card share its time, predicted, not measured"), "{out}");
     let answer: Value =
         serde_json::from_str(&std::fs::read_to_string(Path::new(run).join("tc07.json")).unwrap()).unwrap();
-    assert!(answer["foretold"][0]["text"].as_str().unwrap().contains("tiers is"), "{}", answer["foretold"]);
+    assert!(
+        answer["prediction_notes"][0]["text"].as_str().unwrap().contains("tiers is"),
+        "{}",
+        answer["prediction_notes"]
+    );
     let predicted = |at: usize| answer["candidates"][at]["predicted"].as_array().unwrap().clone();
     assert_eq!((predicted(0).len(), predicted(1).len()), (1, 2));
     // The two are as independent of each other as the three were, so the first supposition is the true one.

@@ -83,7 +83,7 @@ pub(super) fn topologies(answer: &TopologyAnswer) -> Section {
         lead: best
             .into_iter()
             .chain([answer.why.text()])
-            .chain(answer.foretold.iter().map(Localize::text))
+            .chain(answer.prediction_notes.iter().map(Localize::text))
             .collect(),
         tables: vec![Table {
             caption: Some(message!(MessageId::TopologyCaption)),

@@ -62,9 +62,9 @@ fn long_calls_take_the_n_star_of_the_long_tape() {
     let without = state(&Basis { own: Some(own), ..basis(42) }).unwrap();
     assert_eq!(without.carried.last().unwrap().n_star, 42);
     assert!(
-        without.doubts.iter().any(|d| d.en.contains("20 % of the calls of our calls")),
+        without.caveats.iter().any(|d| d.en.contains("20 % of the calls of our calls")),
         "{:?}",
-        without.doubts
+        without.caveats
     );
 }
 
@@ -74,7 +74,7 @@ fn every_doubt_is_said() {
     uncertain.short.firmness = Firmness::AtLeast;
     uncertain.simulated = true;
     uncertain.round_robin = true;
-    let doubts = english(&state(&uncertain).unwrap().doubts);
+    let caveats = english(&state(&uncertain).unwrap().caveats);
     for word in [
         "lower bound",
         "hard ceiling is unknown",
@@ -83,14 +83,14 @@ fn every_doubt_is_said() {
         "long calls",
         "simulated",
     ] {
-        assert!(doubts.contains(word), "{word}: {doubts}");
+        assert!(caveats.contains(word), "{word}: {caveats}");
     }
     let waiting = Basis { promise: Promise::ServiceLevel { share: 0.8, within_s: 20.0 }, ..basis(42) };
     let waiting = state(&waiting).unwrap();
-    assert!(waiting.doubts.iter().any(|d| d.en.contains("exponential")), "{:?}", waiting.doubts);
+    assert!(waiting.caveats.iter().any(|d| d.en.contains("exponential")), "{:?}", waiting.caveats);
     assert!(waiting.sentences[1].en.contains("80 % of calls are taken within 20 s"));
     let ceiling = state(&Basis { hard_ceiling: Some(120), ..basis(42) }).unwrap();
-    assert!(ceiling.doubts.iter().any(|d| d.en.contains("91 below")), "{:?}", ceiling.doubts);
+    assert!(ceiling.caveats.iter().any(|d| d.en.contains("91 below")), "{:?}", ceiling.caveats);
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn what_the_ladder_found_is_carried_over() {
     assert_eq!(said.sentences[0].en, "N* is 36 on Tape-A; instances: 3 (3x0.30).");
     assert_eq!(said.carried[0].lines, 24, "words get worse above 24");
     assert!(said.sentences[1].en.contains("24 lines (the most without an alarm"), "{}", said.sentences[1].en);
-    let doubts = english(&said.doubts);
+    let caveats = english(&said.caveats);
     for words in ["36 streams passed and 39 failed", "the verdict at 36, 39 rests", "worse above 24"] {
-        assert!(doubts.contains(words), "{words}: {doubts}");
+        assert!(caveats.contains(words), "{words}: {caveats}");
     }
     for state in [CapacityState::None, CapacityState::Undecided] {
         assert_eq!(Measured::found(&Capacity { state, ..ladder.clone() }, played()), None);
