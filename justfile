@@ -33,6 +33,19 @@ compressed:
 no-std:
     cargo test -p tapedeck-erlang --no-default-features --features libm
 
+# The crates that can be used without the rest, those that the others stand on first.
+alone := "l10n record fs shell transport stats erlang pace audio tape metrics score slo wer"
+small := "l10n record fs stats erlang pace score slo wer"
+
+# What a stranger would get of each: it packs, with its licences and its README, and the small ones build from the package.
+package:
+    cargo package --quiet --allow-dirty --no-verify {{prepend("-p tapedeck-", alone)}}
+    cargo package --quiet --allow-dirty {{prepend("-p tapedeck-", small)}}
+    for room in {{alone}}; do \
+        test "$(cargo package --allow-dirty --list -p tapedeck-$room | grep -cxE 'LICENSE-MIT|LICENSE-APACHE|README.md')" = 3 || \
+        { echo "tapedeck-$room lacks a licence or its README"; exit 1; }; \
+    done
+
 # Formatting and lints, warnings denied.
 lint:
     cargo fmt --all -- --check
@@ -102,4 +115,4 @@ same *args:
     bash e2e/same.sh {{args}}
 
 # What decides.
-ci: lint doc test compressed no-std report e2e
+ci: lint doc test compressed no-std package report e2e

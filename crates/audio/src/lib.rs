@@ -15,7 +15,8 @@
 //! odd about it), [`Resampler`] (exact length, rounding) and [`speech_map`] (how speech is found).
 //!
 //! Reads by content, never by name: WAV, RF64 and BW64 with PCM of 8 to 32 bits, float, mu-law or A-law, mono or
-//! stereo; with the feature `compressed` also FLAC and MP3. Everything else is refused by name and reason. No
+//! stereo; with the feature `compressed` also FLAC and MP3. Recordings of
+//! other rates than 16 kHz need the feature `resample`, which is on by default. Everything else is refused by name and reason. No
 //! size in a header is ever believed: files are measured.
 
 mod channel;
@@ -23,6 +24,7 @@ mod channel;
 mod compressed;
 mod decode;
 mod error;
+mod fft;
 mod formats;
 mod g711;
 mod header;
@@ -40,3 +42,8 @@ pub use prepare::{Prepared, Preparer};
 pub use resample::{METHOD as RESAMPLER, RATE_HZ, Resampler};
 pub use speech::{METHOD as SPEECH_METHOD, speech_map};
 pub use write::{wav_bytes, write_wav};
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,18 +1,12 @@
 //! From any rate to 16 kHz s16.
 
-use std::collections::BTreeMap;
-
-use rubato::audioadapter_buffers::owned::InterleavedOwned;
-use rubato::{Fft, FixedSync, Resampler as _};
-
 use crate::error::AudioError;
+use crate::fft::Tables;
 
 /// The rate that servers are fed with, Hz.
 pub const RATE_HZ: u32 = 16_000;
 /// Name, version and settings of what [`Resampler`] does; goes into manifests.
 pub const METHOD: &str = "rubato 5.1.0 Fft chunk 1024, s16 rounded half away from zero, no dither";
-
-const CHUNK: usize = 1024;
 
 /// Turns recordings into 16 kHz s16, keeping its tables from one recording to the next.
 ///
@@ -20,9 +14,11 @@ const CHUNK: usize = 1024;
 /// end. Samples are rounded to the nearest 16-bit value, halves away from zero, without dither, and cut to full
 /// scale; a recording that is already 16 kHz is only rounded. FFT kernels differ between CPUs, so another
 /// machine may give a sample that differs by one unit.
+///
+/// A build without the feature `resample` takes 16 kHz only, and gives the same samples for it.
 #[derive(Debug, Default)]
 pub struct Resampler {
-    by_rate: BTreeMap<u32, Fft<f32>>,
+    tables: Tables,
 }
 
 impl Resampler {
@@ -40,22 +36,7 @@ impl Resampler {
         if rate_hz == RATE_HZ || samples.is_empty() {
             return Ok(samples);
         }
-        let refused = |why: String| AudioError::Resampler { rate_hz, why };
-        let fft = match self.by_rate.entry(rate_hz) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => entry.insert(
-                Fft::new(rate_hz as usize, RATE_HZ as usize, CHUNK, 1, FixedSync::Both)
-                    .map_err(|e| refused(e.to_string()))?,
-            ),
-        };
-        let frames = samples.len();
-        let input = InterleavedOwned::new_from(samples, 1, frames).map_err(|e| refused(e.to_string()))?;
-        let mut output =
-            fft.process_all(&input, frames, None).map_err(|e| refused(e.to_string()))?.take_data();
-        // The resampler's own length comes from a float; ours is exact.
-        let exact = (frames as u64 * u64::from(RATE_HZ)).div_ceil(u64::from(rate_hz));
-        output.resize(usize::try_from(exact).unwrap_or(usize::MAX), 0.0);
-        Ok(output)
+        self.tables.resample(samples, rate_hz).map_err(|why| AudioError::Resampler { rate_hz, why })
     }
 
     /// Resamples to 16 kHz s16.

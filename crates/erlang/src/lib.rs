@@ -47,3 +47,8 @@ mod solve;
 pub mod split;
 
 pub use error::ErlangError;
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

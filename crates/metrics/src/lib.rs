@@ -23,22 +23,33 @@
 
 mod alias;
 mod buckets;
+#[cfg(feature = "fetch")]
 mod client;
 mod exposition;
 pub mod gpu;
 mod normalise;
 mod parse;
 mod pool;
+#[cfg(feature = "fetch")]
 mod sampler;
+#[cfg(feature = "fetch")]
 mod scrape;
 
 pub use alias::{carries, guess_kind, metrics_of};
 pub use buckets::{BucketQuantile, Buckets};
+#[cfg(feature = "fetch")]
 pub use client::{ClientProbe, ClientUse, NoProbe, ProcSelf};
 pub use exposition::{Exposition, NumberStyle, count};
 pub use normalise::{Missing, Normalised, normalise};
-pub use parse::{Kind, Page, Series, parse};
+pub use parse::{Kind, Page, Series, parse, why_not_metrics};
 pub use pool::{PoolInfo, pool_from_log};
+#[cfg(feature = "fetch")]
 pub use sampler::{ClientSource, EngineSource, GpuWatch, Reading, Sampler, Source, SourceSummary, Summary};
-pub use scrape::{Fetched, ScrapeError, Scraped, fetch_page, scrape, why_not_metrics};
+#[cfg(feature = "fetch")]
+pub use scrape::{Fetched, ScrapeError, Scraped, fetch_page, scrape};
 pub use tapedeck_record::EngineKind;
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

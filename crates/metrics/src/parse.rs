@@ -283,6 +283,21 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Why a page that was read is no page of metrics, if it is none.
+#[must_use]
+pub fn why_not_metrics(page: &Page) -> Option<String> {
+    if page.markup {
+        return Some("it is markup".to_owned());
+    }
+    if !page.series.is_empty() {
+        return None;
+    }
+    Some(match page.examples.first() {
+        Some(line) => format!("it starts with {line:?}"),
+        None => "it is empty".to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

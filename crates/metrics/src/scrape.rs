@@ -5,7 +5,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use crate::normalise::{Normalised, normalise};
-use crate::parse::{Page, parse};
+use crate::parse::{Page, parse, why_not_metrics};
 use tapedeck_record::EngineKind;
 
 /// Why a page could not be read. A gap, never a zero.
@@ -106,21 +106,6 @@ fn said(body: &[u8]) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let words = !line.is_empty() && line.len() <= LONGEST && !line.starts_with(['<', '{', '[']);
     if words { format!(" ({line})") } else { String::new() }
-}
-
-/// Why a page that was read is no page of metrics, if it is none.
-#[must_use]
-pub fn why_not_metrics(page: &Page) -> Option<String> {
-    if page.markup {
-        return Some("it is markup".to_owned());
-    }
-    if !page.series.is_empty() {
-        return None;
-    }
-    Some(match page.examples.first() {
-        Some(line) => format!("it starts with {line:?}"),
-        None => "it is empty".to_owned(),
-    })
 }
 
 /// Reads and understands an instance's page.

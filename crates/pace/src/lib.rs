@@ -33,3 +33,8 @@ mod schedule;
 
 pub use pacer::{Lateness, Pacer};
 pub use schedule::Schedule;
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

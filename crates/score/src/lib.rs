@@ -25,3 +25,8 @@ mod score;
 
 pub use outstanding::{Outstanding, outstanding_intervals, union_ns};
 pub use score::{Rules, Words, score};
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

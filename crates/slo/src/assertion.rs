@@ -15,11 +15,13 @@
 //! ```
 
 mod check;
+#[cfg(feature = "assertions")]
 mod parse;
 
 use std::fmt;
 
 pub use check::{AssertionResult, answered, meant_to_fail, told};
+#[cfg(feature = "assertions")]
 pub use parse::AssertionError;
 
 use crate::figure::Figure;

@@ -24,7 +24,7 @@
 //! Read on in [`judge()`] (the order in which a tier is judged), [`report`] (all that is known of a judged tier),
 //! [`mod@capacity`] (N*, refinement, the end of a ladder), [`live`] (what ends a tier while it runs), [`plan`] (how many
 //! calls a verdict needs), [`reason`] (why a tier has its verdict), [`figure`] (every figure there is), [`assertion`]
-//! (limits in one line), [`repeat`], [`mod@leak`] and [`mod@recovery`].
+//! (limits in one line, read from text with the feature `assertions`), [`repeat`], [`mod@leak`] and [`mod@recovery`].
 //!
 //! Limits: intervals assume that streams are independent of each other; a tier of one stream has only its order
 //! statistics. Stationarity needs at least four blocks of a minute.
@@ -53,7 +53,9 @@ mod stationarity;
 mod step_figure;
 pub mod table;
 
-pub use assertion::{Assertion, AssertionError, AssertionResult, answered, meant_to_fail};
+#[cfg(feature = "assertions")]
+pub use assertion::AssertionError;
+pub use assertion::{Assertion, AssertionResult, answered, meant_to_fail};
 pub use capacity::{Capacity, CapacityState, LadderStop, capacity, ladder_should_stop, next_refinement};
 pub use evidence::{
     CacheSetting, CallErrors, Expected, InstanceFacts, PooledErrors, QualityBaseline, StepBounds,
@@ -77,3 +79,8 @@ pub use split::{Period, Split, periods, split};
 pub use stationarity::adjust_by_holm;
 pub use step_figure::StepFigure;
 pub use table::tier_columns;
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

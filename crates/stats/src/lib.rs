@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Read on in [`order`] (what a percentile is), [`binomial`] (how many observations a verdict needs), [`bootstrap`],
-//! [`trend`] (does a series get worse), [`slope`] (how fast) and [`hdr`] (per-chunk series).
+//! [`trend`] (does a series get worse), [`slope`] (how fast) and, with the feature `hdr`, `hdr` (per-chunk series).
 //!
 //! Limits: samples up to some 100,000 values; [`theil_sen`] works on all pairs, so a few thousand points. All chance
 //! comes from [`rng::Draws`], so the same seed gives the same bounds everywhere. `fixtures/stats/references.py` makes the
@@ -29,6 +29,7 @@ pub mod binomial;
 pub mod bootstrap;
 pub mod counter;
 pub mod drift;
+#[cfg(feature = "hdr")]
 pub mod hdr;
 pub mod holm;
 pub mod moments;
@@ -50,3 +51,8 @@ pub use moments::Moments;
 pub use order::{ConfidenceInterval, percentile, percentile_sorted, rank, sort};
 pub use slope::{Slope, theil_sen, theil_sen_with_memory};
 pub use trend::{Trend, rising_trend};
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -50,3 +50,8 @@ pub use spec::Spec;
 pub use table::Table;
 pub use travel::copy_pool;
 pub use verify::verify;
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,6 +24,8 @@ mod connect;
 mod endpoint;
 mod error;
 mod get;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
+mod handshake;
 mod io;
 mod net;
 mod request;

@@ -1,18 +1,15 @@
 //! Real sockets.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
-use rustls::ClientConfig;
-use rustls_pki_types::ServerName;
 use tokio::{
     net::{TcpStream, lookup_host},
     time::{Instant, timeout_at},
 };
-use tokio_rustls::TlsConnector;
 
 use crate::{
     BoxFuture, ConnectError, ConnectErrorKind, Connector, Endpoint, Io, TlsError, TlsOptions,
-    tls::client_config,
+    handshake::Handshake,
 };
 
 /// How real connections are made.
@@ -35,7 +32,7 @@ impl Default for NetOptions {
 /// A name with several addresses is tried address by address in the resolver's order, each with an equal
 /// share of the time that is left, so that one dead address cannot eat the whole limit.
 pub struct NetConnector {
-    tls: Arc<ClientConfig>,
+    tls: Handshake,
     options: NetOptions,
 }
 
@@ -52,7 +49,7 @@ impl NetConnector {
     /// # Errors
     /// When the extra authority file cannot be used.
     pub fn new(options: NetOptions) -> Result<Self, TlsError> {
-        Ok(Self { tls: client_config(&options.tls)?, options })
+        Ok(Self { tls: Handshake::new(&options.tls)?, options })
     }
 
     async fn open(&self, endpoint: &Endpoint, deadline: Instant) -> Result<Io, ConnectError> {
@@ -62,16 +59,7 @@ impl NetConnector {
         if !endpoint.tls() {
             return Ok(Io::Tcp(tcp));
         }
-        let fail = |words: String| ConnectError::new(endpoint, ConnectErrorKind::Tls, words);
-        let name =
-            ServerName::try_from(endpoint.host().to_owned()).map_err(|e| fail(format!("host name: {e}")))?;
-        let tls = TlsConnector::from(Arc::clone(&self.tls)).connect(name, tcp).await.map_err(|e| {
-            fail(match e.kind() {
-                std::io::ErrorKind::UnexpectedEof => format!("closed during the TLS handshake ({e})"),
-                _ => e.to_string(),
-            })
-        })?;
-        Ok(Io::Tls(Box::new(tls)))
+        self.tls.over(tcp, endpoint).await
     }
 
     async fn tcp(&self, endpoint: &Endpoint, deadline: Instant) -> Result<TcpStream, ConnectError> {

@@ -4,6 +4,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "record")]
 use tapedeck_record::WordCounts;
 
 /// Errors of one text, or of many texts added up, against the reference.
@@ -78,6 +79,7 @@ impl<'a> Sum<&'a Self> for Counts {
 }
 
 /// The record keeps 32 bits a figure, enough for any one call; a larger count is held at the maximum.
+#[cfg(feature = "record")]
 impl From<Counts> for WordCounts {
     fn from(counts: Counts) -> Self {
         let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
@@ -90,6 +92,7 @@ impl From<Counts> for WordCounts {
     }
 }
 
+#[cfg(feature = "record")]
 impl From<WordCounts> for Counts {
     fn from(counts: WordCounts) -> Self {
         Self {
@@ -120,6 +123,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "record")]
     fn counts_survive_the_record() {
         let counts = Counts { ref_tokens: 7, sub: 1, del: 2, ins: 3 };
         assert_eq!(Counts::from(WordCounts::from(counts)), counts);

@@ -31,3 +31,8 @@ pub use bootstrap::{BootstrapError, BootstrapSettings, RateEstimate, paired_diff
 pub use counts::Counts;
 pub use measures::{Measures, MetricVariant, measure, measure_with};
 pub use text::{Digits, Language, Rules};
+
+/// The code of the README is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,44 +1,11 @@
 //! GPUs from the page of a DCGM exporter, or of any exporter that speaks with its names, `tape-gpu-exporter` among them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use tapedeck_transport::{BoxFuture, Connector, Endpoint, HttpLimits, Secret};
 
 use super::page::{NOT_AVAILABLE, PROCESS_MEMORY};
-use super::{FIELDS, GpuDevice, GpuError, GpuProcess, GpuSource, PROCESSES, throttle_names};
+use super::{FIELDS, GpuDevice, GpuError, GpuProcess, PROCESSES, throttle_names};
 use crate::parse::{Page, Series};
 use crate::pool::to_whole;
-use crate::scrape::fetch_page;
-
-/// An exporter's page.
-#[derive(Debug, Clone)]
-pub struct Dcgm {
-    /// How to get there.
-    pub connector: Arc<dyn Connector>,
-    /// The page.
-    pub endpoint: Endpoint,
-    /// Token, if the page wants one.
-    pub bearer: Option<Secret>,
-    /// Bounds of one reading.
-    pub limits: HttpLimits,
-}
-
-impl GpuSource for Dcgm {
-    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
-        Box::pin(async move {
-            let fetched = fetch_page(&*self.connector, &self.endpoint, self.bearer.as_ref(), self.limits)
-                .await
-                .map_err(|error| GpuError::Failed(error.to_string()))?;
-            from_dcgm_page(&fetched.page).map_err(|error| match error {
-                // A page without GPUs may carry them later: exporters start before the driver is asked.
-                GpuError::Absent(why) | GpuError::Failed(why) => {
-                    GpuError::Failed(format!("{}: {why}", self.endpoint))
-                }
-            })
-        })
-    }
-}
 
 /// What DCGM writes for "no value", as integer and as float; it means everything from here up so.
 const BLANK: f64 = 140_737_488_355_328.0;

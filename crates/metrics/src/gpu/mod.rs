@@ -5,19 +5,21 @@ mod dcgm;
 mod nvml;
 mod page;
 mod smi;
+#[cfg(feature = "fetch")]
+mod source;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use tapedeck_record::GpuReading;
-use tapedeck_transport::BoxFuture;
 use thiserror::Error;
 
-pub use dcgm::{Dcgm, from_dcgm_page};
+pub use dcgm::from_dcgm_page;
 #[cfg(feature = "nvml")]
 pub use nvml::Nvml;
 pub use page::to_page;
-pub use smi::{SMI_COMMAND, SmiCommand, from_smi_csv};
+pub use smi::{SMI_COMMAND, from_smi_csv};
+#[cfg(feature = "fetch")]
+pub use source::{Dcgm, GpuSource, NoGpu, SmiCommand};
 
 /// One GPU as it was read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,23 +97,6 @@ impl GpuError {
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Absent(_))
-    }
-}
-
-/// A way to read GPUs.
-pub trait GpuSource: Send + Sync + fmt::Debug {
-    /// Reads every GPU it knows.
-    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>>;
-}
-
-/// No GPU can be read, and why; what a rehearsal and a machine without a driver have in common.
-#[derive(Debug, Clone)]
-pub struct NoGpu(pub String);
-
-impl GpuSource for NoGpu {
-    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
-        let why = self.0.clone();
-        Box::pin(async move { Err(GpuError::Absent(why)) })
     }
 }
 

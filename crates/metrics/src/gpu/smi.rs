@@ -1,64 +1,11 @@
 //! GPUs from `nvidia-smi`'s CSV, through any command that prints it (`ssh gpu-host nvidia-smi ...` included).
 
-use std::time::Duration;
-
-use tapedeck_shell::{ShellCommand, ShellError};
-use tapedeck_transport::BoxFuture;
-
-use super::{GpuDevice, GpuError, GpuSource, throttle_names};
+use super::{GpuDevice, GpuError, throttle_names};
 use crate::pool::to_whole;
 
 /// The command that tells everything this room can use.
 pub const SMI_COMMAND: &str = "nvidia-smi --query-gpu=index,uuid,name,driver_version,utilization.gpu,memory.used,memory.total,power.draw,\
 temperature.gpu,clocks.sm,clocks_throttle_reasons.active,mig.mode.current --format=csv";
-
-/// Runs a command and reads its CSV.
-#[derive(Debug, Clone)]
-pub struct SmiCommand {
-    /// The command, run through `sh -c`.
-    pub command: String,
-    /// After how long it is killed.
-    pub timeout: Duration,
-}
-
-impl Default for SmiCommand {
-    fn default() -> Self {
-        Self { command: SMI_COMMAND.to_owned(), timeout: Duration::from_secs(5) }
-    }
-}
-
-impl GpuSource for SmiCommand {
-    fn read(&self) -> BoxFuture<'_, Result<Vec<GpuDevice>, GpuError>> {
-        Box::pin(async move {
-            // Many cards in one machine still print far less.
-            let shell =
-                ShellCommand { limit: self.timeout, kept_bytes: 1 << 20, ..ShellCommand::new(&self.command) };
-            let done = shell.run().await.map_err(|error| {
-                GpuError::Failed(match error {
-                    ShellError::TimedOut(limit) => format!("{:?} took longer than {limit:?}", self.command),
-                    error @ ShellError::NotRun(_) => format!("{:?} {error}", self.command),
-                })
-            })?;
-            match from_smi_csv(&done.stdout) {
-                Ok(gpus) => Ok(gpus),
-                Err(error) if done.status.success() => Err(error),
-                Err(_) => {
-                    // nvidia-smi says what is wrong first, and on standard output.
-                    let lines = done.stdout.lines().chain(done.stderr.lines());
-                    let said = lines.map(str::trim).find(|line| !line.is_empty());
-                    let said = said.unwrap_or("it said nothing").to_owned();
-                    let why = format!("{:?} ended with {}: {said}", self.command, done.status);
-                    // 127 is the shell's word for "no such command".
-                    Err(if done.status.code() == Some(127) {
-                        GpuError::Absent(why)
-                    } else {
-                        GpuError::Failed(why)
-                    })
-                }
-            }
-        })
-    }
-}
 
 /// Reads the CSV, with or without units. A cell that holds no value is kept as the reason why not.
 ///
@@ -241,22 +188,5 @@ mod tests {
         );
         assert!(driver.unwrap_err().is_final());
         assert!(from_smi_csv("").is_err() && from_smi_csv("index, uuid\n").is_err());
-    }
-
-    #[tokio::test]
-    async fn commands_are_run_and_bounded() {
-        let run = |command: &str, timeout: Duration| {
-            let source = SmiCommand { command: command.to_owned(), timeout };
-            async move { source.read().await }
-        };
-        let long = Duration::from_secs(60);
-        let gpus = run("printf 'index, utilization.gpu [%%]\\n0, 12 %%\\n'", long).await.unwrap();
-        assert_eq!(gpus[0].reading.utilisation, Some(0.12));
-        let missing = run("tapedeck-no-such-command", long).await.unwrap_err();
-        assert!(missing.is_final(), "{missing}");
-        let failed = run("echo 'No permission' >&2; exit 4", long).await.unwrap_err();
-        assert!(!failed.is_final() && failed.to_string().contains("No permission"), "{failed}");
-        let slow = run("exec sleep 600", Duration::from_millis(20)).await.unwrap_err();
-        assert!(slow.to_string().contains("took longer"), "{slow}");
     }
 }
