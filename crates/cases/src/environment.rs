@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tapedeck_config::{ConfigError, key};
 use tapedeck_fleet::{Action, pool_from};
 use tapedeck_metrics::{EngineKind, PoolInfo, scrape};
+use tapedeck_record::Case;
 use tapedeck_rundir::RunDir;
 use tapedeck_slo::TierReport;
 use tapedeck_transport::{Connector, Endpoint, HttpLimits, Secret, http_get};
@@ -310,6 +311,14 @@ async fn commands(world: &World) -> BTreeMap<String, Answer> {
         answers.insert(name.clone(), Answer { command: command.clone(), output, error });
     }
     answers
+}
+
+/// Memory in use on each GPU before any load, as the run's first load point found it.
+pub(crate) fn vram_before_load(dir: &RunDir) -> BTreeMap<String, u64> {
+    let measured = Earlier::read(dir).measured;
+    // Another topology has other engines on the same GPUs.
+    let there = |m: &Measured| dir.finished(&m.step).is_some_and(|s| s.id.case != Case::Topology);
+    measured.filter(there).map(|m| m.vram_before_load_bytes).unwrap_or_default()
 }
 
 /// What earlier cases of the same run wrote down.

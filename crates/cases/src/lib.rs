@@ -43,4 +43,4 @@ pub use loaded_tape::{LoadedTape, Role};
 pub use progress::{Observer, Phase, Progress, Quiet};
 pub use steps::Steps;
 pub use workload::Workload;
-pub use world::{Machine, Seams, World};
+pub use world::{Machine, Seams, StepBegins, World};

@@ -89,6 +89,9 @@ pub(crate) async fn run<'a, T>(
 ) -> Result<Finished<'a, T>, CaseError> {
     let Step { point, streams, planned, expected_s, .. } = *step;
     let name = point.step.as_str();
+    if let Some(prepare) = &world.prepare {
+        prepare.step_begins(name);
+    }
     watch.on(&Progress::StepBegins {
         step: name,
         streams,

@@ -16,7 +16,7 @@ use tapedeck_l10n::localized;
 use tapedeck_load::{PreparedCalls, Target};
 use tapedeck_metrics::gpu::GpuSource;
 use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
-use tapedeck_rundir::RunDir;
+use tapedeck_rundir::{Event, RunDir};
 use tapedeck_tape::Tape;
 use tapedeck_transport::{
     BoxFuture, Connector, Endpoint, HttpLimits, NetConnector, NetOptions, Secret, TlsOptions,
@@ -25,6 +25,7 @@ use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
 use crate::control::shell;
+use crate::environment;
 use crate::error::CaseError;
 use crate::gpu;
 use crate::link::Link;
@@ -59,6 +60,12 @@ pub trait Machine: Send + Sync + fmt::Debug {
     }
 }
 
+/// Whoever has to know that a step begins, so that it depends on nothing that was played before it.
+pub trait StepBegins: Send + Sync + fmt::Debug {
+    /// A step of this name is about to be played.
+    fn step_begins(&self, step: &str);
+}
+
 /// The seams of one run.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -84,6 +91,8 @@ pub struct World {
     pub client: Option<Arc<dyn ClientProbe>>,
     /// The operating system.
     pub machine: Arc<dyn Machine>,
+    /// Who prepares the engines for a step; nobody where they are real.
+    pub prepare: Option<Arc<dyn StepBegins>>,
     /// Whether the clock is paused, so that nothing can be said of our own lateness.
     pub paused: bool,
     /// Whether any of the engines is a built-in one; everything that is written then says so.
@@ -148,6 +157,7 @@ impl World {
             gpus: seams.gpus,
             client: seams.client,
             machine: seams.machine,
+            prepare: seams.prepare,
             paused: seams.paused,
             simulated: seams.paused,
             prediction: None,
@@ -199,17 +209,30 @@ impl World {
 
     /// Sets the clock so that it goes on where that of the run left off: what was written into the run earlier then
     /// lies in the past. Call it once, before anything is played.
-    pub async fn resume_clock(&mut self, dir: &RunDir) {
+    ///
+    /// A paused clock is set to the end of the last whole step, as if the run had never ended: the step that comes next
+    /// then gives the same bytes as in a run that was not interrupted.
+    ///
+    /// # Errors
+    /// Events of the run that cannot be read.
+    pub async fn resume_clock(&mut self, dir: &RunDir) -> Result<(), CaseError> {
         if self.paused {
-            // Nobody knows what time it was; the clock is moved past everything that was written.
-            let ends = dir.steps().iter().map(|s| s.report.window_to_s + s.report.drain_s.unwrap_or(0.0));
-            let end_s = ends.fold(0.0, f64::max);
-            if end_s > 0.0 {
-                tokio::time::sleep(seconds(end_s.ceil() + self.config.load.cool_down_s)).await;
+            let whole =
+                |event: &Event| event.step.as_deref().is_some_and(|step| dir.finished(step).is_some());
+            let events = dir.events()?.into_iter().filter(whole).map(|event| event.at_s);
+            let windows = dir.steps().iter().filter(|s| !s.partial).map(|s| s.report.window_to_s);
+            let end_s = events.chain(windows).fold(0.0, f64::max);
+            // The paused clock stands at whole milliseconds.
+            tokio::time::sleep(seconds((end_s * 1e3).round() / 1e3)).await;
+            // The engines begin anew, and are told from now on by what they held when the run began.
+            let vram = environment::vram_before_load(dir);
+            if !vram.is_empty() {
+                self.vram_baseline = OnceCell::new_with(Some(vram));
             }
         } else if let (Some(then), Some(now)) = (dir.info().origin_unix_s, self.machine.unix_s()) {
             self.origin = self.origin.checked_sub(seconds((now - then).max(0.0))).unwrap_or(self.origin);
         }
+        Ok(())
     }
 
     /// Seconds on the run's clock.
@@ -246,6 +269,8 @@ pub struct Seams {
     pub client: Option<Arc<dyn ClientProbe>>,
     /// The operating system.
     pub machine: Arc<dyn Machine>,
+    /// Who prepares the engines for a step.
+    pub prepare: Option<Arc<dyn StepBegins>>,
     /// Whether the clock is paused and the engines are the built-in ones.
     pub paused: bool,
     /// Becomes true when the user wants to stop.
@@ -272,6 +297,7 @@ impl Seams {
             connector,
             client: Some(Arc::new(ProcSelf::default())),
             machine: Arc::new(ThisMachine),
+            prepare: None,
             paused: false,
             interrupt,
         })

@@ -107,6 +107,19 @@ impl Model {
         self.dice = Dice::new(seed);
     }
 
+    /// Forgets everything but its age: no session, empty caches, counters at 0, and the noise of this seed. What grows
+    /// with an engine's age (a leak, a slowdown) goes on, and a crash that is over does not come again.
+    pub fn renew(&mut self, now_ns: u64, seed: u64) {
+        self.run_before(now_ns);
+        let Ok(mut fresh) = Self::new(self.params.clone(), seed) else { return };
+        (fresh.now_ns, fresh.health) = (self.now_ns, self.health);
+        let second = self.now_ns / 1_000_000_000;
+        fresh.vram.go_on_from(second);
+        fresh.vram_second = second.checked_sub(1);
+        fresh.keep_vram();
+        *self = fresh;
+    }
+
     /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {

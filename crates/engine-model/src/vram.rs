@@ -79,6 +79,12 @@ impl VramSeries {
         series
     }
 
+    /// Has this full second come next: leak and late step are those of that age, the noise is what a series of this seed
+    /// begins with at any age.
+    pub(crate) const fn go_on_from(&mut self, second: u64) {
+        self.second = second;
+    }
+
     /// A number from a bell-shaped distribution with mean 0 and variance 1 (twelve uniforms; no function whose last bit
     /// could differ between machines but the square root, which may not).
     #[expect(clippy::cast_precision_loss, reason = "twelve times 2^16 is small")]

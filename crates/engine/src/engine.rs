@@ -69,8 +69,6 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) fixtures: Arc<Fixtures>,
     inner: Mutex<Inner>,
-    /// When the instance was started first.
-    spawned: Instant,
     /// Connections that were dealt out and have not asked for a call yet.
     expected: AtomicUsize,
     wake: Arc<Notify>,
@@ -95,6 +93,8 @@ struct Inner {
     next_session: SessionId,
     /// Of the noise in steps and words.
     seed: u64,
+    /// Starts anew since that seed was given: each has noise of its own.
+    restarts: u64,
     sockets: Sockets,
 }
 
@@ -148,9 +148,9 @@ impl Engine {
                 armed_ns: u64::MAX,
                 next_session: 0,
                 seed: options.seed,
+                restarts: 0,
                 sockets: Sockets::default(),
             }),
-            spawned: Instant::now(),
             expected: AtomicUsize::new(0),
             params,
             options,
@@ -237,15 +237,32 @@ impl EngineHandle {
         self.core.melt();
     }
 
+    /// Begins a part of a run whose noise follows from this seed alone, that of the restarts in it included. An idle
+    /// engine forgets what came before, as [`Model::renew`] has it; one with open calls keeps them.
+    pub fn renew(&self, seed: u64) {
+        let core = &self.core;
+        let mut inner = core.lock();
+        (inner.seed, inner.restarts) = (seed, 0);
+        if inner.state != State::Up || !inner.links.is_empty() || inner.sockets.active > 0 {
+            inner.model.reseed(seed);
+            return;
+        }
+        let now_ns = inner.now_ns();
+        inner.model.renew(now_ns, seed);
+        (inner.next_session, inner.sockets) = (0, Sockets::default());
+        drop(inner);
+        core.wake.notify_one();
+    }
+
     /// Starts a dead instance anew: empty, its counters and its own time at 0.
     pub fn revive(&self) {
         let core = &self.core;
         core.end_all(State::Dead, News::Dead);
         core.melt();
         let mut inner = core.lock();
-        let seed = core.seed_of_now();
+        inner.restarts += 1;
+        let seed = inner.seed.wrapping_add(inner.restarts << 32);
         if let Ok(model) = Model::new(core.params.clone(), seed) {
-            inner.seed = seed;
             inner.model = model;
             inner.start = Instant::now();
             inner.sockets = Sockets::default();
@@ -336,12 +353,6 @@ impl Core {
         });
     }
 
-    /// The seed of noise that begins now, with the first session or with a start: see [`Options::noise_by_minute`].
-    fn seed_of_now(&self) -> u64 {
-        let minutes = if self.options.noise_by_minute { self.spawned.elapsed().as_secs() / 60 } else { 0 };
-        self.options.seed.wrapping_add(minutes << 32)
-    }
-
     /// The seed of the noise as it is.
     pub(crate) fn seed(&self) -> u64 {
         self.lock().seed
@@ -351,10 +362,6 @@ impl Core {
     pub(crate) fn open(self: &Arc<Self>) -> Result<Permit, Refused> {
         let (session, link) = self.act(|inner, now_ns| {
             let session = inner.next_session;
-            if session == 0 {
-                inner.seed = self.seed_of_now();
-                inner.model.reseed(inner.seed);
-            }
             inner.model.open(now_ns, session)?;
             inner.next_session += 1;
             let link = Arc::new(Link::default());
@@ -447,7 +454,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// The session's number, counted from 0 over the life of the instance.
+    /// The session's number, counted from 0 since the instance was renewed.
     pub(crate) const fn session(&self) -> SessionId {
         self.session
     }

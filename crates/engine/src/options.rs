@@ -59,10 +59,6 @@ pub struct Options {
     pub fault_injection: Option<FaultInjection>,
     /// Largest message taken from a client, bytes; larger ones close the socket with 1009.
     pub max_message_bytes: usize,
-    /// Whether the minute of its life in which it is asked for the first time, or started anew, has a say in its noise
-    /// beside the seed. Off, the same sessions meet the same noise whenever they come; on, those of an hour later meet
-    /// other noise.
-    pub noise_by_minute: bool,
 }
 
 impl Options {
@@ -77,7 +73,6 @@ impl Options {
             refusal: Refusal::default(),
             fault_injection: None,
             max_message_bytes: 1 << 20,
-            noise_by_minute: false,
         }
     }
 }

@@ -28,12 +28,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tapedeck_cases::loaded_tape::load;
-use tapedeck_cases::{CaseError, Machine, Role, Seams, World};
+use tapedeck_cases::{CaseError, Machine, Role, Seams, StepBegins, World};
 use tapedeck_config::{Commands, Config, ConfigError, InstanceConfig, key};
 use tapedeck_engine::{
     Balancer, Engine, EngineHandle, FaultInjectionError, Fixtures, KnownCall, Options, Params,
 };
 use tapedeck_metrics::EngineKind;
+use tapedeck_stats::rng::seed_of;
 use tokio::sync::watch;
 
 use card::Card;
@@ -141,12 +142,14 @@ pub fn world_with(
         all.extend(topology.engines.iter().cloned());
         pipes = pipes.and(topology.host, balancer(&topology.settings, topology.engines));
     }
+    let renewal = Renewal { engines: all.clone(), seed: config.run.seed };
     let seams = Seams {
         connector: Arc::new(pipes),
         control: Arc::new(InstanceControl::new(&all)),
         gpus: vec![Arc::new(card.under(all))],
         client: None,
         machine: Arc::new(Nowhere),
+        prepare: Some(Arc::new(renewal)),
         paused: true,
         interrupt,
     };
@@ -169,12 +172,8 @@ fn spawn(
     };
     (1..=settings.instances)
         .map(|n| {
-            // A run that goes on in another process meets other noise than the one before, by the run's own clock.
-            let options = Options {
-                fault_injection,
-                noise_by_minute: true,
-                ..Options::new(format!("{name}{n}"), seed.wrapping_add(u64::from(n)))
-            };
+            let name = format!("{name}{n}");
+            let options = Options { fault_injection, ..Options::new(&*name, seed_of(seed, &name)) };
             Engine::spawn(settings.engine.clone(), fixtures.clone(), options)
         })
         .collect::<Result<Vec<_>, _>>()
@@ -217,6 +216,23 @@ fn known(call: &tapedeck_tape::TapeCall) -> KnownCall {
         pcm: call.pcm.clone(),
         segments: segments.map(|s| (s.start_ms, s.end_ms, s.text.clone())).collect(),
         speech: call.meta.speech.intervals().iter().map(|i| (i.start_ms, i.end_ms)).collect(),
+    }
+}
+
+/// Renews the engines when a step begins: whatever is random in it then follows from the run's seed, the step's name and
+/// the engine's alone, so that a step which is resumed, or played in another order, gives the same bytes. Calls that are
+/// still open go on, and the drain of the step before has been seen by then.
+#[derive(Debug)]
+struct Renewal {
+    engines: Vec<EngineHandle>,
+    seed: u64,
+}
+
+impl StepBegins for Renewal {
+    fn step_begins(&self, step: &str) {
+        for engine in &self.engines {
+            engine.renew(seed_of(self.seed, &format!("{step} {}", engine.name())));
+        }
     }
 }
 

@@ -34,8 +34,7 @@ pub(crate) fn rehearsed(
         let key = key!(topologies[topology.name].rehearsal);
         let settings = Settings::from_table(&key, table)?;
         let host = format!("{BALANCER}-t{}", i + 1);
-        let seed = config.run.seed.wrapping_add(1000 * (i as u64 + 1));
-        let engines = spawn(&settings, &format!("t{}-inst", i + 1), seed, fixtures, &key)?;
+        let engines = spawn(&settings, &format!("t{}-inst", i + 1), config.run.seed, fixtures, &key)?;
         engines.iter().for_each(EngineHandle::kill);
         topology.url = Some(format!("ws://{host}/asr"));
         topology.instances = described(&engines);

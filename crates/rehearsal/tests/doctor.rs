@@ -32,6 +32,7 @@ fn examined(more: &str) -> Vec<Check> {
             gpus: world.gpus.clone(),
             client: None,
             machine: world.machine.clone(),
+            prepare: None,
             paused: true,
             interrupt: world.interrupt.clone(),
         };

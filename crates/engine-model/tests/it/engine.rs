@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
 use tapedeck_engine_model::{
-    Counters, Failure, Heard, Model, Output, OutputKind, Params, Refused, SessionModel, StepCost,
+    Counters, Failure, Heard, Model, Output, OutputKind, Params, Refused, SessionModel, StepCost, Vram,
 };
 
 const MS: u64 = 1_000_000;
@@ -53,6 +53,31 @@ fn final_at(said: &[Output], id: u64) -> Option<u64> {
     said.iter()
         .find(|output| output.session == id && matches!(output.kind, OutputKind::Final { .. }))
         .map(|output| output.at_ns)
+}
+
+#[test]
+fn a_renewed_engine_keeps_its_age_and_nothing_else() {
+    let vram = Vram { leak_bytes_per_hour: 1e9, noise_bytes: 1e8, ..Vram::default() };
+    let params = Params { jitter: 0.2, prefix_cache: true, vram, ..plain() };
+    let mut used = Model::new(params.clone(), 1).unwrap();
+    let mut idle = Model::new(params, 2).unwrap();
+    call(&mut used, 0, 0, 7_300);
+    call(&mut used, 1, 20_000 * MS, 7_300);
+    assert!(used.counters().prompt_tokens > 0);
+    let hour_ns = 3_600_000 * MS;
+    for engine in [&mut used, &mut idle] {
+        engine.advance(hour_ns, &mut Vec::new());
+        engine.renew(hour_ns, 7);
+    }
+    assert_eq!((used.counters().prompt_tokens, used.counters().opened), (0, 0));
+    let mut young = Model::new(used.params().clone(), 7).unwrap();
+    young.advance(0, &mut Vec::new());
+    assert_eq!(used.counters().vram_bytes - young.counters().vram_bytes, 1_000_000_000, "the leak goes on");
+    // The same call now meets the same engine, whatever either of them did before.
+    let again = call(&mut used, 0, hour_ns + 1_000 * MS, 7_300);
+    assert!(again.len() > 3);
+    assert_eq!(again, call(&mut idle, 0, hour_ns + 1_000 * MS, 7_300));
+    assert_eq!(used.counters(), idle.counters());
 }
 
 #[test]

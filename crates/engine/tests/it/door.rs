@@ -190,6 +190,31 @@ async fn a_dead_engine_fails_its_calls_and_a_killed_one_breaks_them() {
     assert_eq!(play(open(&engine).await.unwrap(), &call().pcm, 100).await.code, Some(1000));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_idle_engine_is_renewed_and_one_with_a_call_keeps_it() {
+    let engine = spawn(Params { jitter: 0.2, ..exact() }, Options::new("inst1", 1));
+    let socket = open(&engine).await.unwrap();
+    engine.renew(7);
+    assert_eq!(engine.counters().opened, 1);
+    assert_eq!(play(socket, &call().pcm, 100).await.code, Some(1000));
+
+    // What is played after it is heard again after the next, a start anew in between included.
+    let mut heard = Vec::new();
+    for _ in 0..2 {
+        settle().await;
+        engine.renew(7);
+        assert_eq!(engine.counters().opened, 0);
+        heard.push(play(open(&engine).await.unwrap(), &call().pcm, 100).await);
+        engine.kill();
+        engine.revive();
+        heard.push(play(open(&engine).await.unwrap(), &call().pcm, 100).await);
+    }
+    let [first, restarted, first_again, restarted_again] = heard.try_into().unwrap();
+    assert_ne!(first, restarted);
+    assert_eq!(first, first_again);
+    assert_eq!(restarted, restarted_again);
+}
+
 fn through(balancer: &Balancer) -> DuplexStream {
     let (client, server) = tokio::io::duplex(64 * 1024);
     tokio::spawn(balancer.serve(server));
