@@ -44,6 +44,7 @@ impl fmt::Display for Channel {
 
 /// One channel of a recording.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Taken<'a> {
     /// Its samples, full scale 1.0.
     pub samples: Cow<'a, [f32]>,

@@ -15,6 +15,7 @@ pub const MAX_FILE_BYTES: u64 = 4 << 30;
 
 /// A decoded recording.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Recording {
     /// What it is, with everything odd about it.
     pub info: Info,

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// How samples are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Encoding {
     /// G.711 mu-law, 8 bits.
     MuLaw,
@@ -67,6 +68,7 @@ impl fmt::Display for Encoding {
 
 /// Whether the audio that is there is the audio that the header promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Extent {
     /// As many frames as declared.
     Complete,
@@ -181,6 +183,7 @@ impl fmt::Display for Warning {
 
 /// What is known of a recording without decoding it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Info {
     /// How samples are stored.
     pub encoding: Encoding,

@@ -11,6 +11,7 @@ use crate::speech::speech_map;
 
 /// A recording made ready.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Prepared {
     /// 16 kHz mono s16.
     pub pcm: Vec<i16>,

@@ -339,3 +339,41 @@ fn table_of(callers: &[Caller]) -> String {
     }
     csv
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_sort_by_their_rate() {
+        let steps = [9.5, 120.0, 1000.0].map(|per_hour| rate_of(&ArrivalProcess::Uniform { per_hour }));
+        assert_eq!(steps, ["00009.500", "00120.000", "01000.000"]);
+        assert_eq!(rate_of(&ArrivalProcess::Replay { starts: Vec::new() }), "-replay");
+    }
+
+    #[test]
+    fn whoever_got_no_line_has_empty_fields() {
+        let s = 1_000_000_000;
+        let caller = |n, start_ns, freed_ns, disposition| Caller {
+            n,
+            counted: n > 0,
+            planned_ns: s,
+            arrived_ns: s + s / 2,
+            start_ns,
+            freed_ns,
+            disposition,
+        };
+        let table = table_of(&[
+            caller(0, None, None, Disposition::Blocked),
+            caller(1, Some(2 * s), Some(32 * s), Disposition::Carried),
+        ]);
+        let rows: Vec<&str> = table.lines().skip(1).collect();
+        assert_eq!(
+            rows,
+            [
+                "0,false,1.000000,1.500000,,,,blocked",
+                "1,true,1.000000,1.500000,2.000000,32.000000,0.500000,carried"
+            ]
+        );
+    }
+}

@@ -231,3 +231,32 @@ fn ceiling<'a>(streams: u32, calls: impl Iterator<Item = &'a CallRecord>) -> Cei
         errors,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::single_stream::tests::call;
+
+    #[test]
+    fn a_ceiling_is_the_audio_that_was_finished_by_the_clock() {
+        let played = |start_s, done_s, pace, class| CallRecord {
+            start_s,
+            done_s,
+            pace: Some(pace),
+            class,
+            audio_s: 30.0,
+            ..call()
+        };
+        let calls = [
+            played(5.0, 20.0, 0.5, OutcomeClass::Ok),
+            played(0.0, 9.0, 0.3, OutcomeClass::Ok),
+            // Neither its audio nor its time counts.
+            played(0.0, 100.0, 9.0, OutcomeClass::Error),
+        ];
+        let found = ceiling(2, calls.iter());
+        assert_eq!((found.streams, found.calls, found.errors), (2, 2, 1));
+        assert_eq!((found.audio_s_per_s, found.rtf_p50, found.rtf_p95), (Some(3.0), Some(0.3), Some(0.5)));
+        let none = ceiling(2, calls[2..].iter());
+        assert_eq!((none.audio_s_per_s, none.rtf_p50, none.calls, none.errors), (None, None, 0, 1));
+    }
+}

@@ -105,3 +105,34 @@ fn correction(capacity: &Capacity, n_star: u32) -> Option<f64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tapedeck_slo::Limits;
+
+    use super::*;
+
+    fn found(n_star: Option<u32>, state: CapacityState) -> Capacity {
+        Capacity { n_star, state, ..capacity(&[], &Limits::default()) }
+    }
+
+    #[test]
+    fn long_calls_are_answered_by_all_of_n_star_or_by_a_failure() {
+        for (n_star, state, decision, factor) in [
+            (Some(30), CapacityState::Censored, Decision::Yes, Some(1.0)),
+            (Some(36), CapacityState::Exact, Decision::Yes, Some(1.0)),
+            (Some(24), CapacityState::Exact, Decision::No, Some(0.8)),
+            (None, CapacityState::None, Decision::No, Some(0.0)),
+            // Passed below N*, and nothing failed above.
+            (Some(24), CapacityState::Censored, Decision::Undecidable, Some(0.8)),
+            (Some(24), CapacityState::AtLeastUnproven, Decision::Undecidable, None),
+            (None, CapacityState::Undecided, Decision::Undecidable, None),
+        ] {
+            let capacity = found(n_star, state);
+            assert_eq!(decide(&capacity, 30), decision, "{capacity:?}");
+            let said = correction(&capacity, 30);
+            assert_eq!(said.is_some(), factor.is_some(), "{capacity:?}");
+            assert!(said.zip(factor).is_none_or(|(a, b)| (a - b).abs() < 1e-12), "{said:?}: {capacity:?}");
+        }
+    }
+}

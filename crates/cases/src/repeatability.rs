@@ -95,3 +95,32 @@ fn decide(compared: &Repeatability, after: Option<&TierReport>) -> Decision {
         None => Decision::Undecidable,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tapedeck_slo::{Limits, StepBounds, TierEvidence, judge};
+
+    use super::*;
+
+    #[test]
+    fn a_repetition_that_proves_nothing_says_nothing_of_drift() {
+        let bounds =
+            StepBounds { ramp_from_s: 0.0, window_from_s: 10.0, window_to_s: 600.0, drain_to_s: 640.0 };
+        let report = judge(&TierEvidence::new(3, "Tape-A", &[], bounds), &Limits::default());
+        let decided = |drift, verdict: Option<Verdict>| {
+            let after = verdict.map(|verdict| TierReport { verdict, ..report.clone() });
+            decide(&Repeatability { figures: Vec::new(), drift }, after.as_ref())
+        };
+        assert_eq!(decided(Some(false), Some(Verdict::Pass)), Decision::Yes);
+        assert_eq!(decided(Some(false), Some(Verdict::Fail)), Decision::Yes);
+        assert_eq!(decided(Some(true), Some(Verdict::Pass)), Decision::No);
+        for (drift, verdict) in [
+            (Some(true), Some(Verdict::Invalid)),
+            (Some(false), Some(Verdict::Unknown)),
+            (None, Some(Verdict::Pass)),
+            (Some(true), None),
+        ] {
+            assert_eq!(decided(drift, verdict), Decision::Undecidable, "{drift:?} {verdict:?}");
+        }
+    }
+}

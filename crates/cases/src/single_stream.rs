@@ -269,10 +269,16 @@ fn answered_at_the_end(meta: &CallMeta, chunk: Duration) -> Trace {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tapedeck_record::{Interval, SpeechMap};
 
     use super::*;
+
+    /// A call of 30 s that went well.
+    pub(crate) fn call() -> CallRecord {
+        let (meta, rules) = (meta(0, 30, 0), Rules::new(Evidence::Position, None));
+        score(&answered_at_the_end(&meta, Duration::from_millis(100)), &meta, &rules, &Words::default())
+    }
 
     fn meta(index: u32, bucket_s: u32, onset_ms: u32) -> CallMeta {
         CallMeta {

@@ -129,3 +129,14 @@ fn choose(
 fn loops(wanted_s: f64, tape_s: f64) -> u32 {
     if tape_s > 0.0 { (wanted_s / tape_s).ceil().clamp(1.0, 1e6) as u32 } else { 1 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_soak_lasts_at_least_as_long_as_asked() {
+        assert_eq!((loops(3600.0, 480.0), loops(960.0, 480.0), loops(961.0, 480.0)), (8, 2, 3));
+        assert_eq!((loops(10.0, 480.0), loops(0.0, 480.0), loops(3600.0, 0.0)), (1, 1, 1));
+    }
+}

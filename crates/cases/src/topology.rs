@@ -316,3 +316,46 @@ impl<'a> Compared<'a> {
             .map_err(|refusal| CaseError::Control { what: LeftOut::Refused { why: refusal.into_reason() } })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tapedeck_slo::{Capacity, Limits};
+
+    use super::*;
+
+    #[test]
+    fn loads_are_whole_numbers_of_streams_an_instance() {
+        assert_eq!((load(30, 0.8, 3), load(30, 1.0, 3), load(30, 1.2, 3)), (24, 30, 36));
+        // 8 of 10 streams are nearer to 9 than to 6; the least is one an instance.
+        assert_eq!((load(10, 0.8, 3), load(1, 0.1, 3), load(30, 0.5, 0)), (9, 3, 15));
+    }
+
+    #[test]
+    fn n_star_counts_first_then_lag_then_room() {
+        let one = |n_star, lag_p95_s, kv_room| Candidate {
+            name: "one".into(),
+            instances: 3,
+            capacity: Capacity { n_star, ..capacity(&[], &Limits::default()) },
+            rtf_p95: None,
+            lag_p95_s,
+            kv_room,
+            err_streams: 0,
+            tiers: Vec::new(),
+            predicted: Vec::new(),
+        };
+        let rules = TopologyRules::default();
+        let plain = one(Some(30), Some(1.0), Some(0.3));
+        let better = |other: &Candidate| better(other, &plain, &rules);
+        assert!(matches!(better(&one(Some(33), Some(9.0), None)), Some(Advantage::NStar { .. })));
+        // A lower N* is not made up for.
+        assert!(better(&one(Some(27), Some(0.1), Some(0.9))).is_none());
+        assert!(better(&one(None, Some(0.1), Some(0.9))).is_none());
+        // Two streams more are less than one an instance: the same N*.
+        assert!(matches!(better(&one(Some(32), Some(0.5), Some(0.1))), Some(Advantage::Lag { .. })));
+        assert!(better(&one(Some(32), Some(2.0), Some(0.9))).is_none());
+        // A tenth less lag is no difference, so room decides.
+        assert!(matches!(better(&one(Some(30), Some(0.9), Some(0.5))), Some(Advantage::KvRoom { .. })));
+        assert!(better(&one(Some(30), Some(0.9), Some(0.34))).is_none());
+        assert!(better(&one(Some(30), None, None)).is_none());
+    }
+}

@@ -27,6 +27,7 @@ pub struct Impatient {
 
 /// What becomes of calls within a stated time.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Within {
     /// Share of all calls that are answered within the time (the service level).
     pub answered: f64,

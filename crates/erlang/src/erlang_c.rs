@@ -11,6 +11,7 @@ use crate::solve;
 
 /// Everything that Erlang C says of one group. Times are in mean call lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Queue {
     /// Share of calls that wait.
     pub waiting: f64,

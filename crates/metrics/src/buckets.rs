@@ -14,6 +14,7 @@ pub struct Buckets {
 
 /// The bucket that holds a quantile: a histogram knows no more than that interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BucketQuantile {
     /// Its lower end.
     pub lower: f64,

@@ -11,6 +11,7 @@ use crate::pool::{PoolInfo, from_cache_config, to_whole};
 
 /// What a page says in our words, and what it does not say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Normalised {
     /// Values and histograms under our names.
     pub scrape: Scrape,
@@ -28,6 +29,7 @@ pub struct Normalised {
 
 /// One of our names that a page does not carry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Missing {
     /// Our name: a metric's or a histogram's.
     pub what: String,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 /// A page of exposition text, read.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Page {
     /// Every sample of the page, in the page's order.
     pub series: Vec<Series>,

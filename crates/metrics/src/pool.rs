@@ -6,6 +6,7 @@ use crate::parse::Series;
 
 /// Size and settings of one engine's KV pool. What is not told is empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PoolInfo {
     /// Size in tokens, the reserved block included.
     pub size_tokens: Option<u64>,

@@ -147,6 +147,7 @@ fn gap(name: &str, why: String) -> Reading {
 
 /// What was learnt about the sources besides the samples.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Per source.
     pub sources: BTreeMap<String, SourceSummary>,
@@ -156,6 +157,7 @@ pub struct Summary {
 
 /// What was learnt about one source.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct SourceSummary {
     /// Readings that succeeded.
     pub read: u64,

@@ -10,6 +10,7 @@ use tapedeck_record::EngineKind;
 
 /// Why a page could not be read. A gap, never a zero.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ScrapeError {
     /// No answer.
     #[error(transparent)]
@@ -46,6 +47,7 @@ pub enum ScrapeError {
 
 /// A page and when it was read.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Fetched {
     /// The page.
     pub page: Page,
@@ -65,6 +67,7 @@ impl Fetched {
 
 /// A page, understood, and when it was read.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Scraped {
     /// What it says.
     pub normalised: Normalised,

@@ -6,6 +6,7 @@ use crate::score::Rules;
 
 /// A stretch of time during which the server owed the answer to one inference window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outstanding {
     /// Window, counted from 0; empty for the interval from the end of the audio to the final.
     pub window: Option<u32>,

@@ -73,6 +73,7 @@ impl Comparison {
 
 /// What is taken of a figure of single calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Statistic {
     /// A percentile as an exact order statistic, 0..1.
     Quantile(f64),
@@ -98,6 +99,7 @@ impl fmt::Display for Statistic {
 
 /// Parts of a step that each have to keep a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Part {
     /// The instance that served the call.
     Instance,

@@ -295,6 +295,7 @@ pub fn next_refinement(tiers: &[TierReport], instances: u32) -> Option<u32> {
 /// Why a ladder ends before its last tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LadderStop {
     /// One tier beyond the first failure has been run.
     OneBeyondFailure,

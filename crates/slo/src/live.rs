@@ -12,6 +12,7 @@ use crate::report::PercentileOrInfinite;
 /// Why a running tier is aborted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Abort {
     /// First texts come far too late.
     Ttft {
@@ -73,6 +74,7 @@ impl Localize for Abort {
 /// A hard limit that a page showed to be broken while the tier ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HardLimit {
     /// The KV pool is full.
     KvPool {

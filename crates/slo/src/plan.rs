@@ -8,6 +8,7 @@ use crate::limits::Limits;
 
 /// What a tier is going to have, and what a verdict on its p95 limits needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CallPlan {
     /// Calls the tier will count: N x C x loops.
     pub calls: u64,

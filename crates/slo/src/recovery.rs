@@ -36,6 +36,7 @@ pub struct RecoveryStep {
 
 /// When the deployment kept up again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Recovery {
     /// Steps from the fault on.
     pub steps: Vec<RecoveryStep>,

@@ -66,6 +66,7 @@ impl From<PercentileOrInfiniteWire> for PercentileOrInfinite {
 
 /// One per-call figure over the counted calls of a tier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// Median.
     pub p50: Estimate,
@@ -255,6 +256,7 @@ pub struct StationarityResult {
 
 /// What the servers' pages said of one instance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct InstanceReport {
     /// KV pool use p95 from ramp to end of drain.
     pub kv_pool_p95: Option<f64>,

@@ -12,6 +12,7 @@ use crate::report::{FinalBasis, Summary};
 
 /// The three judged figures of one part of a tier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Split {
     /// Counted calls, errored ones included.
     pub calls: u64,
@@ -70,6 +71,7 @@ pub fn split<K: Ord>(
 
 /// One period of a long run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Period {
     /// Begin, seconds from the run's origin.
     pub from_s: f64,

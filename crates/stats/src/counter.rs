@@ -2,6 +2,7 @@
 
 /// Growth of a counter between its first and last reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct CounterDelta {
     /// Growth. After a restart the counter began at 0, so what it shows then is growth too.
     pub delta: f64,

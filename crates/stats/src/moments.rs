@@ -2,6 +2,7 @@
 
 /// Mean and spread of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Moments {
     /// Sample size.
     pub n: usize,

@@ -9,6 +9,7 @@ use crate::rng::Draws;
 
 /// A fitted line with the interval of its slope.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Slope {
     /// Median of the slopes between all pairs of points.
     pub slope: f64,

@@ -4,6 +4,7 @@ use crate::rng::Draws;
 
 /// Result of a test for a rising trend.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Trend {
     /// Points used.
     pub n: usize,

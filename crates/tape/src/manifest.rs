@@ -23,6 +23,7 @@ const MAX_TAPE_S: u64 = 48 * 3600;
 /// A frozen tape: which recordings, in which order, and how they were chosen and prepared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Manifest {
     /// Version of this file format; see [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -61,6 +62,7 @@ pub struct Quota {
 /// One call of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ManifestCall {
     /// Path of the recording, relative to the pool, with `/` between its parts.
     pub path: String,

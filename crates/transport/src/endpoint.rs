@@ -21,6 +21,7 @@ pub struct Endpoint {
 
 /// Why a text is not an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum EndpointError {
     /// Not a URL at all.
     #[error("{url:?} is not a URL ({why}); write it like ws://host:9000/asr")]

@@ -25,6 +25,7 @@ impl Default for HttpLimits {
 
 /// A whole response, whatever the status.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Response {
     /// The HTTP status.
     pub status: StatusCode,

@@ -10,6 +10,7 @@ pub struct Secret(String);
 
 /// Why a secret could not be taken from the environment. The secret itself is never in the message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum SecretError {
     /// The variable is not set, or empty.
     #[error("the environment variable {0} is not set; export it before the run")]

@@ -60,6 +60,7 @@ impl Default for BootstrapSettings {
 
 /// A figure with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RateEstimate {
     /// The figure of the calls themselves.
     pub value: f64,

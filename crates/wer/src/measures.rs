@@ -34,6 +34,7 @@ impl MetricVariant {
 
 /// Everything that is counted on one text against its reference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Measures {
     /// Under [`MetricVariant::Mixed`].
     pub words: Counts,

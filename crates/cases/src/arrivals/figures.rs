@@ -291,3 +291,52 @@ fn seconds(ns: u64) -> f64 {
 fn count(n: usize) -> f64 {
     n as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(arrived_s: u64, freed_s: Option<u64>, disposition: Disposition) -> Caller {
+        let ns = |s: u64| s * 1_000_000_000;
+        Caller {
+            n: 0,
+            counted: true,
+            planned_ns: ns(arrived_s),
+            arrived_ns: ns(arrived_s),
+            start_ns: Some(ns(arrived_s)),
+            freed_ns: freed_s.map(ns),
+            disposition,
+        }
+    }
+
+    #[test]
+    fn callers_are_counted_for_as_long_as_they_are_within_the_window() {
+        let callers = [
+            caller(0, Some(10), Disposition::Carried),
+            caller(12, None, Disposition::Cut),
+            caller(6, Some(14), Disposition::Blocked),
+            caller(20, Some(30), Disposition::Carried),
+        ];
+        // 5 s of the first, 3 s of the one that is still there; who was blocked and who came later: nothing.
+        assert!((time_average(&callers, (5.0, 15.0), stay) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn littles_law_holds_where_everybody_stays_within_the_window() {
+        let callers: Vec<_> =
+            (0..10).map(|i| caller(10 * i, Some(10 * i + 5), Disposition::Carried)).collect();
+        let found = little(&callers, (0.0, 100.0)).unwrap();
+        assert!((found.in_system - 0.5).abs() < 1e-12 && (found.ratio - 1.0).abs() < 1e-12, "{found:?}");
+        // Who stays beyond the window counts with the whole stay on one side only.
+        let long = [caller(50, Some(250), Disposition::Carried)];
+        assert!((little(&long, (0.0, 100.0)).unwrap().ratio - 4.0).abs() < 1e-12);
+        assert!(little(&[caller(1, Some(2), Disposition::Blocked)], (0.0, 100.0)).is_none());
+    }
+
+    #[test]
+    fn the_quantile_is_students() {
+        for (degrees, table) in [(4.0, 2.776), (10.0, 2.228), (29.0, 2.045)] {
+            assert!((student(0.975, degrees) / table - 1.0).abs() < 0.01, "{degrees}");
+        }
+    }
+}

@@ -192,3 +192,28 @@ impl Plan {
         self.parts.iter().map(|p| p.seconds).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_is_planned_two_tiers_beyond_n_star() {
+        let mut config = Config::default();
+        config.ladder.tiers = vec![3, 6, 9, 12, 15];
+        let plan = |n_star| Plan::from_lengths(&config, |_| None, 3, n_star);
+        let loads = |plan: &Plan, part| plan.parts.iter().find(|p| p.part == part).unwrap().streams.clone();
+        let known = plan(Some(6));
+        assert_eq!((known.n_star, known.guessed), (6, false));
+        assert_eq!(loads(&known, Part::Tc03), [3, 6, 9, 12]);
+        assert_eq!(loads(&plan(Some(15)), Part::Tc03), [3, 6, 9, 12, 15]);
+        assert_eq!(loads(&plan(Some(1)), Part::Tc03), [3, 6]);
+        let guessed = plan(None);
+        assert_eq!((guessed.n_star, guessed.guessed), (9, true));
+        // Without long calls there is nothing to play of them, and it is said why.
+        let long = guessed.parts.iter().find(|p| p.part == Part::Tc03b).unwrap();
+        assert!(
+            long.streams.is_empty() && long.left_out.as_deref().is_some_and(|why| why.contains("tape_b"))
+        );
+    }
+}

@@ -137,3 +137,21 @@ fn one_pinned(name: &str, calls: &[Seen], fault_s: f64, end_s: f64) -> Pinned {
         served_again_s: well.map(|c| c.record.start_s - fault_s).reduce(f64::min),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_good_stretch_before_a_bad_one_is_no_recovery() {
+        let rules = RecoveryRules::default();
+        // One window a second; bad from 30 s to 40 s after the fault.
+        let lag = |t: f64| if (130.0..140.0).contains(&t) { 5.0 } else { 0.3 };
+        let lags: Vec<(f64, f64)> = (0..200).map(f64::from).map(|t| (t, lag(t))).collect();
+        let back = |until_s| back_for_good(&recovery(&lags, 100.0, until_s, &rules), &rules);
+        assert_eq!(back(170.0), Some(40.0));
+        // Only two good steps follow, and three are asked for.
+        assert_eq!(back(160.0), None);
+        assert_eq!(back(130.0), Some(0.0), "nothing bad yet");
+    }
+}

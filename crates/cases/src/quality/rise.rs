@@ -118,6 +118,7 @@ fn times(counts: Counts, n: u64) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::single_stream::tests::call as made_up;
 
     /// Calls with so many errors of 100 tokens each.
     fn heard(errors: &[(u32, u32)]) -> Heard {
@@ -160,5 +161,34 @@ mod tests {
         let with = Heard::rise_with_lost(&alone, &loaded, HOW).unwrap();
         assert!((with.points - 100.0 / 3.0).abs() < 1e-9, "{with:?}");
         assert_eq!(loaded.lost_calls(), 1);
+    }
+
+    #[test]
+    fn what_was_not_heard_has_no_rate_and_what_failed_is_lost() {
+        let words = |sub| Some(WordCounts { ref_tokens: 100, sub, ..WordCounts::default() });
+        let call = |class, words| CallRecord { call: 7, class, words, ..made_up() };
+        let calls = [
+            call(OutcomeClass::Ok, words(2)),
+            call(OutcomeClass::Quality, words(4)),
+            call(OutcomeClass::Error, words(90)),
+            call(OutcomeClass::Excluded, words(90)),
+            call(OutcomeClass::Ok, None),
+        ];
+        let heard = Heard::of(&calls, |c| c.words);
+        let rate = heard.rate().unwrap();
+        assert_eq!((rate.errors, rate.ref_tokens, rate.calls), (6, 200, 2));
+        assert_eq!(heard.lost_calls(), 1);
+        // Another figure of the same calls, that none of them has.
+        assert!(Heard::of(&calls, |c| c.chars).rate().is_none());
+    }
+
+    #[test]
+    fn no_call_heard_at_both_loads_is_no_rise() {
+        let mut loaded = heard(&[(1, 4)]);
+        assert!(Heard::rise(&heard(&[(0, 4)]), &loaded, HOW).is_none());
+        // Lost under load, it is all deletions: 100 errors instead of 4.
+        loaded.lost.insert(0, 1);
+        let with = Heard::rise_with_lost(&heard(&[(0, 4)]), &loaded, HOW).unwrap();
+        assert!((with.points - 96.0).abs() < 1e-9 && with.calls == 1, "{with:?}");
     }
 }

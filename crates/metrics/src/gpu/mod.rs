@@ -83,6 +83,7 @@ const FIELDS: [&str; 7] = [
 
 /// Why no GPU could be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum GpuError {
     /// There is nothing to read, now or later.
     #[error("GPU not available: {0}")]

@@ -2,5 +2,6 @@
 
 mod corpus;
 mod pages;
+mod parity;
 mod properties;
 mod sampling;

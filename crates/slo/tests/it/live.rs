@@ -1,10 +1,8 @@
 //! The rules that end a tier while it runs.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{call, end_with};
+use crate::common::{call, end_with};
 use tapedeck_l10n::Localize;
 use tapedeck_record::{CallRecord, GpuReading, Metric, Outcome, Sample, SampleBody, Scrape};
 use tapedeck_slo::{Abort, Alert, Limits, LiveWatch, PercentileOrInfinite};

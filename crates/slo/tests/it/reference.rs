@@ -1,4 +1,4 @@
-//! The tables of docs/figures.md are those of the catalogue. `UPDATE_DOCS=1 cargo test -p tapedeck-slo --test reference`
+//! The tables of docs/figures.md are those of the catalogue. `UPDATE_DOCS=1 cargo test -p tapedeck-slo --test it reference`
 //! writes them anew.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]

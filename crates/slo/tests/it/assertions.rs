@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
 
-mod common;
-
-use common::{call, end_with};
+use crate::common::{call, end_with};
 use tapedeck_record::{CallRecord, ExitCode, Outcome, StepId};
 use tapedeck_slo::{
     Assertion, AssertionResult, LimitVerdict, Limits, PercentileOrInfinite, StepBounds, TierEvidence,

@@ -1,8 +1,6 @@
 //! Every rule of a tier's verdict, each with a tier that meets it and one that does not.
 
-mod common;
-
-use common::{Tier, call, end_with, words};
+use crate::common::{Tier, call, end_with, words};
 use tapedeck_record::{
     CallFigure, CallRecord, Evidence, GpuReading, Histogram, Metric, Outcome, Sample, SampleBody,
 };

@@ -1,8 +1,6 @@
 //! Tiers taken apart.
 
-mod common;
-
-use common::{Tier, end_with};
+use crate::common::{Tier, end_with};
 use tapedeck_record::Outcome;
 use tapedeck_slo::{FinalBasis, Limits, periods, split};
 

@@ -13,7 +13,7 @@ fn toml_block(page: &str) -> &str {
 
 #[test]
 fn every_key_stands_on_the_page_with_its_default() {
-    let page = include_str!("../../../docs/config.md");
+    let page = include_str!("../../../../docs/config.md");
     let documented = Config::parse(toml_block(page), "docs/config.md".as_ref()).unwrap();
     assert_eq!(documented, Config::default());
     // Equality alone would not notice a key that is left out; the serialised defaults name them all.
@@ -28,7 +28,7 @@ fn every_key_stands_on_the_page_with_its_default() {
 
 #[test]
 fn optional_keys_on_the_page_are_keys() {
-    let page = include_str!("../../../docs/config.md");
+    let page = include_str!("../../../../docs/config.md");
     let all: String = toml_block(page)
         .lines()
         .map(|line| line.strip_prefix("# ").unwrap_or(line))
@@ -59,7 +59,7 @@ fn named(tree: &toml::Table, section: &str, all: &mut BTreeSet<String>) {
 
 #[test]
 fn the_page_names_every_key_of_the_types_and_no_other() {
-    let page = include_str!("../../../docs/config.md");
+    let page = include_str!("../../../../docs/config.md");
     let all: String = toml_block(page)
         .lines()
         .map(|line| format!("{}\n", line.strip_prefix("# ").unwrap_or(line)))
@@ -76,7 +76,7 @@ fn the_page_names_every_key_of_the_types_and_no_other() {
 
 #[test]
 fn the_page_shows_every_range() {
-    let page = include_str!("../../../docs/config.md");
+    let page = include_str!("../../../../docs/config.md");
     let shown = page.split("## Ranges").nth(1).unwrap();
     assert!(shown.contains(&ranges::table()), "the table under Ranges should be:\n{}", ranges::table());
 }

@@ -1,8 +1,6 @@
 //! From tiers to N*, refinement, the end of a ladder, and its lines.
 
-mod common;
-
-use common::{Tier, words};
+use crate::common::{Tier, words};
 use proptest::prelude::*;
 use tapedeck_l10n::Localize;
 use tapedeck_record::GpuReading;

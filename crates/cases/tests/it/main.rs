@@ -1,0 +1,4 @@
+//! Every integration test of this crate, in one program: linking it once is much quicker than a program a file.
+
+mod dialects;
+mod plans;

@@ -1,0 +1,10 @@
+//! Every integration test of this crate, in one program: linking it once is much quicker than a program a file.
+
+mod assertions;
+mod common;
+mod ladders;
+mod live;
+mod parts;
+mod reasons;
+mod reference;
+mod verdicts;
