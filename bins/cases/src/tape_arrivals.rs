@@ -63,7 +63,7 @@ pub struct Cli {
         allow_negative_numbers = true
     )]
     pub mean_s: Option<f64>,
-    /// Trunks
+    /// Trunks: each carries one call
     #[arg(long, value_name = "N")]
     pub lines: Option<u32>,
     /// What becomes of a caller who finds all lines busy [default: lost with --lines, server without]
