@@ -160,7 +160,7 @@ impl Common {
         world.prediction = Some(Arc::new(WhatIf));
         let mut dir = self.run_dir(&info, &world.config)?;
         if self.has_run() {
-            world.resume_clock(&dir).await?;
+            world.resume_clock(&dir).await;
         }
         let path = dir.path().display().to_string();
         console.on(&Progress::Run { path, simulated: world.simulated, paused: world.paused });

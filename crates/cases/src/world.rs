@@ -16,7 +16,7 @@ use tapedeck_l10n::localized;
 use tapedeck_load::{PreparedCalls, Target};
 use tapedeck_metrics::gpu::GpuSource;
 use tapedeck_metrics::{ClientProbe, ProcSelf, fetch_page};
-use tapedeck_rundir::{Event, RunDir};
+use tapedeck_rundir::{Event, RunDir, events_of};
 use tapedeck_tape::Tape;
 use tapedeck_transport::{
     BoxFuture, Connector, Endpoint, HttpLimits, NetConnector, NetOptions, Secret, TlsOptions,
@@ -212,14 +212,12 @@ impl World {
     ///
     /// A paused clock is set to the end of the last whole step, as if the run had never ended: the step that comes next
     /// then gives the same bytes as in a run that was not interrupted.
-    ///
-    /// # Errors
-    /// Events of the run that cannot be read.
-    pub async fn resume_clock(&mut self, dir: &RunDir) -> Result<(), CaseError> {
+    pub async fn resume_clock(&mut self, dir: &RunDir) {
         if self.paused {
             let whole =
                 |event: &Event| event.step.as_deref().is_some_and(|step| dir.finished(step).is_some());
-            let events = dir.events()?.into_iter().filter(whole).map(|event| event.at_s);
+            let (events, _) = events_of(dir.path()).unwrap_or_default();
+            let events = events.into_iter().filter(whole).map(|event| event.at_s);
             let windows = dir.steps().iter().filter(|s| !s.partial).map(|s| s.report.window_to_s);
             let end_s = events.chain(windows).fold(0.0, f64::max);
             // The paused clock stands at whole milliseconds.
@@ -232,7 +230,6 @@ impl World {
         } else if let (Some(then), Some(now)) = (dir.info().origin_unix_s, self.machine.unix_s()) {
             self.origin = self.origin.checked_sub(seconds((now - then).max(0.0))).unwrap_or(self.origin);
         }
-        Ok(())
     }
 
     /// Seconds on the run's clock.

@@ -56,7 +56,7 @@ fn play(config: Config, policies: Policies, out: &Path, stop_after: Option<&str>
         } else {
             RunDir::create(out, &info(), &text).unwrap()
         };
-        world.resume_clock(&dir).await.unwrap();
+        world.resume_clock(&dir).await;
         let watch: &dyn Observer = match stop_after {
             Some(step) => &Stopper { stop, step: step.into() },
             None => &Quiet,

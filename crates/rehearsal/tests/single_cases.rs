@@ -80,7 +80,7 @@ fn play_in<A>(
         } else {
             RunDir::create(out, &info, &toml).unwrap()
         };
-        world.resume_clock(&dir).await.unwrap();
+        world.resume_clock(&dir).await;
         script(&mut world, &mut dir).await
     })
     .unwrap()

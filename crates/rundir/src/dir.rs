@@ -326,15 +326,6 @@ impl RunDir {
         self.events.append(line.as_bytes())
     }
 
-    /// Every event so far, in order; a line that a killed process left unfinished is passed over.
-    ///
-    /// # Errors
-    /// What the operating system refused.
-    pub fn events(&self) -> Result<Vec<Event>, RunDirError> {
-        let text = read_text(&self.events.path)?;
-        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
-    }
-
     /// Opens a step for writing.
     ///
     /// # Errors

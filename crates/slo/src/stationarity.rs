@@ -43,8 +43,8 @@ fn open_calls(counted: &Counted<'_>, from_s: f64, to_s: f64, step_s: f64) -> Vec
     points
 }
 
-/// Name, points and the smallest rise that counts.
-type Series = (&'static str, Vec<(f64, f64)>, f64);
+/// Name, random stream (those from 2000 on belong to these tests), points and the smallest rise that counts.
+type Series = (&'static str, u64, Vec<(f64, f64)>, f64);
 
 /// Tests every series of a tier. The p-values are corrected for as many tests as the whole ladder will make
 /// (Bonferroni), because later tiers are not known yet; [`adjust_by_holm`] replaces that by Holm once they are.
@@ -57,22 +57,20 @@ pub(crate) fn stationarity(
     let basis = final_basis(evidence);
     let latency_floor = |limit: f64| (rules.min_rise_share * limit).max(rules.min_rise_s);
     let mut series: Vec<Series> = vec![
-        ("ttft", residuals(counted, &|c| limits.ttft_basis.of(c)), latency_floor(limits.ttft_p95_s)),
-        ("final", residuals(counted, &|c| basis.of(c)), latency_floor(limits.final_p95_s)),
+        ("ttft", 2000, residuals(counted, &|c| limits.ttft_basis.of(c)), latency_floor(limits.ttft_p95_s)),
+        ("final", 2001, residuals(counted, &|c| basis.of(c)), latency_floor(limits.final_p95_s)),
     ];
     if rtf_applies(evidence) {
-        series.push(("rtf", residuals(counted, &|c| c.rtf), rules.min_rise_share * limits.rtf_p95));
+        series.push(("rtf", 2002, residuals(counted, &|c| c.rtf), rules.min_rise_share * limits.rtf_p95));
     }
     if evidence.open_arrivals {
         let b = &evidence.bounds;
         let points = open_calls(counted, b.window_from_s, b.window_to_s, rules.block_s / 10.0);
         let mean = tapedeck_stats::Moments::of(&points.iter().map(|p| p.1).collect::<Vec<_>>());
-        series.push(("open_sessions", points, rules.min_rise_share * mean.map_or(0.0, |m| m.mean)));
+        series.push(("open_sessions", 2003, points, rules.min_rise_share * mean.map_or(0.0, |m| m.mean)));
     }
     let mut results: Vec<StationarityResult> = Vec::new();
-    for (index, (name, points, floor)) in series.into_iter().enumerate() {
-        // Streams from 2000 on belong to these tests.
-        let stream = 2000 + index as u64;
+    for (name, stream, points, floor) in series {
         let Some(trend) = rising_trend(&points, rules.block_s, rules.resamples, evidence.seed, stream) else {
             continue;
         };
