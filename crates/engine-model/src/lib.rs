@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Read on at [`Params`] for what can be set, [`Model`] for how it is driven, [`OutputKind`] for what it says and in which
-//! order, [`Counters`] for what it tells about itself, and [`truth`] for how many streams a deployment carries.
+//! order, [`Counters`] for what it tells about itself, and [`reference_capacity`] for how many streams a deployment carries.
 //!
 //! # Limits
 //! - Cached prefixes save computing, not memory: requests that share a prefix each hold blocks of their own.

@@ -1,6 +1,6 @@
 //! Exposition text and GPU read-outs into named samples.
 //!
-//! An engine's `/metrics` page is [`parse`]d into plain series, [`understand`] puts them under our own names, and a
+//! An engine's `/metrics` page is [`parse`]d into plain series, [`normalise`] puts them under our own names, and a
 //! [`Sampler`] repeats that for a list of sources once a second and hands out [`Sample`]s: a page that could not be read
 //! is a gap, never a zero.
 //!
