@@ -110,7 +110,7 @@ e2e-stream:
 e2e-whisperlive:
     bash e2e/whisperlive.sh
 
-# Today's outputs against those of commit 13300b5, byte for byte but for stated exceptions (`just same quick` is shorter).
+# Today's outputs against those of an earlier commit, byte for byte but for stated exceptions (`just same quick` is shorter).
 same *args:
     bash e2e/same.sh {{args}}
 
