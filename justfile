@@ -35,16 +35,11 @@ no-std:
 
 # The crates that can be used without the rest, those that the others stand on first.
 alone := "l10n record fs shell transport stats erlang pace audio tape metrics score slo wer"
-small := "l10n record fs stats erlang pace score slo wer"
 
-# What a stranger would get of each: it packs, with its licences and its README, and the small ones build from the package.
+# What a stranger would get of each crate: it packs, with its licences and its README, and builds from what was packed.
 package:
     cargo package --quiet --allow-dirty --no-verify {{prepend("-p tapedeck-", alone)}}
-    cargo package --quiet --allow-dirty {{prepend("-p tapedeck-", small)}}
-    for room in {{alone}}; do \
-        test "$(cargo package --allow-dirty --list -p tapedeck-$room | grep -cxE 'LICENSE-MIT|LICENSE-APACHE|README.md')" = 3 || \
-        { echo "tapedeck-$room lacks a licence or its README"; exit 1; }; \
-    done
+    bash .ci/packed.sh {{alone}}
 
 # Formatting and lints, warnings denied.
 lint:
