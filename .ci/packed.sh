@@ -16,15 +16,15 @@ mkdir "$target/packed/src"
   echo 'members = ["tapedeck-*"]'
   echo '[patch.crates-io]'
 } >"$target/packed/src/Cargo.toml"
-for room in "$@"; do
-  packages=("$target/package/tapedeck-$room"-[0-9]*.crate)
+for crate in "$@"; do
+  packages=("$target/package/tapedeck-$crate"-[0-9]*.crate)
   name=$(basename "${packages[-1]}" .crate)
   # The instants in a package never change, and the compiler goes by them.
   tar -xzmf "${packages[-1]}" -C "$target/packed/src"
   for file in LICENSE-MIT LICENSE-APACHE README.md; do
-    test -s "$target/packed/src/$name/$file" || { echo "tapedeck-$room is packed without its $file"; exit 1; }
+    test -s "$target/packed/src/$name/$file" || { echo "tapedeck-$crate is packed without its $file"; exit 1; }
   done
-  echo "tapedeck-$room = { path = \"$name\" }" >>"$target/packed/src/Cargo.toml"
+  echo "tapedeck-$crate = { path = \"$name\" }" >>"$target/packed/src/Cargo.toml"
 done
 cp Cargo.lock "$target/packed/src/Cargo.lock"
 cd "$target/packed/src"
