@@ -249,6 +249,8 @@ fn alarm_after_one_stream(worst: f64) -> Option<bool> {
     ));
     config.ladder.tiers = vec![24];
     config.ladder.refine = false;
+    // Fewer than six calls cannot be sure of anything.
+    config.single.calls = 9;
     let out = tempfile::tempdir().unwrap();
     play(config.clone(), &[], "tc01", out.path(), async |w, d| {
         single_stream::run(w, d, &Quiet).await.unwrap()
