@@ -3,4 +3,6 @@
 mod docs;
 mod help;
 mod outputs;
+#[path = "../../../calculators/tests/it/sizing.rs"]
+mod sizing;
 mod what_if;

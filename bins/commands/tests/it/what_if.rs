@@ -1,26 +1,12 @@
 //! A ladder that `tc03` rehearsed, in the hands of `tape-sizing` and `tc07`.
 #![expect(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
 
-fn sizing(args: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("tape-sizing").unwrap().args(args).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
-fn json(args: &[&str]) -> Value {
-    let (code, out, err) = sizing(&[args, &["--json"]].concat());
-    assert!(code == 0 || code == 1 || code == 4, "{code}: {err}");
-    serde_json::from_str(&out).unwrap()
-}
-
-fn fixture(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
-}
+use crate::sizing::{fixture, json, sizing};
 
 /// A rehearsed ladder on the short tape, against the built-in engines.
 fn rehearsed(folder: &Path) -> String {

@@ -2,139 +2,44 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use serde_json::Value;
 
-/// Longer than anything here takes; a hang fails instead of hanging the suite.
-const LIMIT: Duration = Duration::from_secs(60);
+use crate::served::{Call, Served, get};
 
-/// A running `tape-engine`, killed when dropped.
-struct Server {
-    child: Child,
-    ready: Value,
-}
+/// A running `tape-engine`.
+struct Server(Served);
 
 impl Server {
     fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tape-engine"))
-            .args(args)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
-        Self { child, ready }
+        Self(Served::start(Command::new(env!("CARGO_BIN_EXE_tape-engine")).args(args)))
     }
 
     fn instances(&self) -> Vec<&str> {
-        self.ready["instances"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect()
+        self.0.ready["instances"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect()
     }
 
     fn balancer(&self) -> &str {
-        self.ready["balancer"].as_str().unwrap()
-    }
-
-    fn terminate(&self) {
-        let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(killed.success());
-    }
-
-    fn wait(mut self) -> ExitStatus {
-        self.child.wait().unwrap()
+        self.0.ready["balancer"].as_str().unwrap()
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn say(call: &mut Call, pcm: &[u8]) {
+    pcm.chunks(3_200).for_each(|chunk| call.send(2, chunk));
 }
 
-fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
-    stream.set_write_timeout(Some(LIMIT)).unwrap();
-    stream
-}
-
-/// Whole response to a GET.
-fn get(address: &str, path: &str) -> String {
-    let mut stream = connect(address);
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-/// A WebSocket client just good enough: every frame is masked with zeros, which changes nothing.
-struct Call(BufReader<TcpStream>);
-
-impl Call {
-    /// The call, or the status line with which it was refused.
-    fn open(address: &str, header: &str) -> Result<Self, String> {
-        let mut stream = connect(address);
-        write!(
-            stream,
-            "GET /asr HTTP/1.1\r\nhost: {address}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
-             sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n{header}\r\n"
-        )
-        .unwrap();
-        let mut reader = BufReader::new(stream);
-        let mut status = String::new();
-        reader.read_line(&mut status).unwrap();
-        if !status.contains(" 101 ") {
-            return Err(status);
-        }
-        let mut line = String::new();
-        while line != "\r\n" {
-            line.clear();
-            reader.read_line(&mut line).unwrap();
-        }
-        Ok(Self(reader))
-    }
-
-    fn send(&mut self, opcode: u8, payload: &[u8]) {
-        let length = u16::try_from(payload.len()).unwrap();
-        let mut frame = vec![0x80 | opcode, 0x80 | 126];
-        frame.extend(length.to_be_bytes());
-        frame.extend([0; 4]);
-        frame.extend(payload);
-        self.0.get_mut().write_all(&frame).unwrap();
-    }
-
-    fn say(&mut self, pcm: &[u8]) {
-        pcm.chunks(3_200).for_each(|chunk| self.send(2, chunk));
-    }
-
-    /// Ends the call and reads every message up to the close frame, whose code is the second answer.
-    fn finish(mut self) -> (Vec<Value>, u16) {
-        self.send(1, b"{\"type\":\"end\"}");
-        let mut messages = Vec::new();
-        loop {
-            let mut head = [0; 2];
-            self.0.read_exact(&mut head).unwrap();
-            let length = match head[1] {
-                126 => {
-                    let mut length = [0; 2];
-                    self.0.read_exact(&mut length).unwrap();
-                    usize::from(u16::from_be_bytes(length))
-                }
-                short => usize::from(short),
-            };
-            let mut payload = vec![0; length];
-            self.0.read_exact(&mut payload).unwrap();
-            match head[0] & 0x0f {
-                1 => messages.push(serde_json::from_slice(&payload).unwrap()),
-                8 => return (messages, u16::from_be_bytes([payload[0], payload[1]])),
-                _ => {}
-            }
+/// Ends the call and reads every message up to the close frame, whose code is the second answer.
+fn finish(mut call: Call) -> (Vec<Value>, u16) {
+    call.send(1, b"{\"type\":\"end\"}");
+    let mut messages = Vec::new();
+    loop {
+        match call.receive() {
+            (1, payload) => messages.push(serde_json::from_slice(&payload).unwrap()),
+            (8, payload) => return (messages, u16::from_be_bytes([payload[0], payload[1]])),
+            _ => {}
         }
     }
 }
@@ -147,9 +52,9 @@ fn tone() -> Vec<u8> {
 /// Which instances answer this many calls that are all open at once, in the order of opening.
 fn who_answers(address: &str, calls: usize) -> Vec<String> {
     let mut open: Vec<_> = (0..calls).map(|_| Call::open(address, "").unwrap()).collect();
-    open.iter_mut().for_each(|call| call.say(&tone()));
+    open.iter_mut().for_each(|call| say(call, &tone()));
     let answer = |call: Call| {
-        let (messages, code) = call.finish();
+        let (messages, code) = finish(call);
         assert_eq!(code, 1000);
         messages.last().unwrap()["instance"].as_str().unwrap().to_owned()
     };
@@ -163,15 +68,15 @@ fn fixtures() -> PathBuf {
 #[test]
 fn three_instances_behind_a_balancer_share_the_calls() {
     let server = Server::start(&["--instances", "3", "--balancer", "127.0.0.1:0"]);
-    assert_eq!(server.ready["simulated"], true);
+    assert_eq!(server.0.ready["simulated"], true);
     assert_eq!(server.instances().len(), 3);
     for address in server.instances() {
         assert!(get(address, "/health").starts_with("HTTP/1.1 200"));
         assert!(get(address, "/metrics").contains("\ntapedeck_simulated 1.0\n"));
     }
     assert_eq!(who_answers(server.balancer(), 6), ["inst1", "inst2", "inst3", "inst1", "inst2", "inst3"]);
-    server.terminate();
-    assert_eq!(server.wait().code(), Some(0));
+    server.0.terminate();
+    assert_eq!(server.0.wait().0, Some(0));
 }
 
 #[test]
@@ -183,8 +88,8 @@ fn a_process_each_behind_a_balancer_process() {
     assert_eq!(who_answers(balancer.balancer(), 4), ["inst4", "node-5", "inst4", "node-5"]);
     drop(first); // killed, not asked
     assert_eq!(who_answers(balancer.balancer(), 3), ["node-5"; 3]);
-    balancer.terminate();
-    assert_eq!(balancer.wait().code(), Some(0));
+    balancer.0.terminate();
+    assert_eq!(balancer.0.wait().0, Some(0));
 }
 
 #[test]
@@ -192,15 +97,15 @@ fn a_terminated_engine_lets_its_call_finish() {
     let server = Server::start(&["--instances", "1"]);
     let address = server.instances()[0].to_owned();
     let mut call = Call::open(&address, "").unwrap();
-    call.say(&tone());
-    server.terminate();
+    say(&mut call, &tone());
+    server.0.terminate();
     while !get(&address, "/health").starts_with("HTTP/1.1 503") {
         std::thread::yield_now();
     }
     assert!(Call::open(&address, "").err().unwrap().contains(" 503 "));
-    let (messages, code) = call.finish();
+    let (messages, code) = finish(call);
     assert_eq!((messages.last().unwrap()["type"].as_str(), code), (Some("final"), 1000));
-    assert_eq!(server.wait().code(), Some(0));
+    assert_eq!(server.0.wait().0, Some(0));
 }
 
 #[test]
@@ -210,8 +115,8 @@ fn calls_that_do_not_finish_in_time_are_cut_and_the_exit_code_says_so() {
     while !get(server.instances()[0], "/metrics").contains("\nvllm:websocket_connections_active 1.0\n") {
         std::thread::yield_now();
     }
-    server.terminate();
-    assert_eq!(server.wait().code(), Some(130));
+    server.0.terminate();
+    assert_eq!(server.0.wait().0, Some(130));
 }
 
 #[test]
@@ -226,8 +131,8 @@ fn a_tape_gives_the_engine_its_words() {
     let loaded = tapedeck_tape::Tape::load(Path::new(tape), Path::new(pool)).unwrap();
     let known = loaded.calls.iter().find(|c| c.reference.is_some()).unwrap();
     let mut call = Call::open(server.instances()[0], "").unwrap();
-    call.say(&known.pcm);
-    let (messages, code) = call.finish();
+    say(&mut call, &known.pcm);
+    let (messages, code) = finish(call);
     let words: Vec<_> = messages.last().unwrap()["text"].as_str().unwrap().split_whitespace().collect();
     let spoken: Vec<_> = known.reference.as_ref().unwrap().text.split_whitespace().collect();
     assert_eq!((words, code), (spoken, 1000));
@@ -259,7 +164,7 @@ fn faults_are_injected_and_callers_refused_on_request() {
     std::fs::write(params.path(), "max_sessions = 0\n").unwrap();
     let params = params.path().to_str().unwrap();
     let full = Server::start(&["--instances", "1", "--params", params, "--refusal", "message"]);
-    let (messages, code) = Call::open(full.instances()[0], "").unwrap().finish();
+    let (messages, code) = finish(Call::open(full.instances()[0], "").unwrap());
     assert_eq!((messages[0]["type"].as_str(), code), (Some("busy"), 1013));
 }
 

@@ -4,14 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Longer than anything here takes; a hang fails instead of hanging the suite.
-const LIMIT: Duration = Duration::from_secs(60);
+use crate::served::{Call, Served, get};
 
 /// An engine that is healthy, lists one model and hears `yes` in everything.
 fn engine() -> String {
@@ -46,119 +44,51 @@ fn engine() -> String {
     address
 }
 
-struct Gateway {
-    child: Child,
-    address: String,
-    ready: Value,
-}
+/// A running `tape-gateway`.
+struct Gateway(Served);
 
 impl Gateway {
     fn start(upstream: &str, args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tape-gateway"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tape-gateway"));
+        command
             .args(["--backend", "rolling", "--upstream", &format!("http://{upstream}")])
             .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
-        Self { child, address: ready["listen"].as_str().unwrap().to_owned(), ready }
-    }
-
-    fn terminate(&self) {
-        let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(killed.success());
-    }
-
-    /// Exit code and what was logged.
-    fn wait(mut self) -> (Option<i32>, String) {
-        let mut log = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        (self.child.wait().unwrap().code(), log)
+            .stderr(Stdio::piped());
+        Self(Served::start(&mut command))
     }
 
     fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: g\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        get(self.0.address(), path)
     }
 
-    /// An upgraded connection, or the status line.
-    fn call(&self) -> Result<BufReader<TcpStream>, String> {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        stream
-            .write_all(
-                b"GET /asr HTTP/1.1\r\nhost: g\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
-                  sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
-            )
-            .unwrap();
-        let mut reader = BufReader::new(stream);
-        let mut status = String::new();
-        reader.read_line(&mut status).unwrap();
-        if !status.contains(" 101 ") {
-            return Err(status);
-        }
-        let mut line = String::new();
-        while line != "\r\n" {
-            line.clear();
-            reader.read_line(&mut line).unwrap();
-        }
-        Ok(reader)
+    fn call(&self) -> Result<Call, String> {
+        Call::open(self.0.address(), "")
     }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A masked frame; the mask of zeros changes nothing.
-fn send(call: &mut BufReader<TcpStream>, opcode: u8, payload: &[u8]) {
-    let mut frame = vec![0x80 | opcode, 0x80 | 126];
-    frame.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
-    frame.extend([0; 4]);
-    frame.extend(payload);
-    call.get_mut().write_all(&frame).unwrap();
-}
-
-/// The next frame: opcode and payload.
-fn receive(call: &mut BufReader<TcpStream>) -> (u8, Vec<u8>) {
-    let mut head = [0; 2];
-    call.read_exact(&mut head).unwrap();
-    assert!(head[1] < 126, "short messages only");
-    let mut payload = vec![0; usize::from(head[1])];
-    call.read_exact(&mut payload).unwrap();
-    (head[0] & 15, payload)
 }
 
 #[test]
 fn a_terminated_gateway_lets_its_call_finish_and_logs_it_without_a_word() {
     let gateway = Gateway::start(&engine(), &[]);
-    assert_eq!((&gateway.ready["backend"], &gateway.ready["upstreams_up"]), (&"rolling".into(), &1.into()));
+    assert_eq!(
+        (&gateway.0.ready["backend"], &gateway.0.ready["upstreams_up"]),
+        (&"rolling".into(), &1.into())
+    );
     assert!(gateway.get("/health").starts_with("HTTP/1.1 200"));
     let mut call = gateway.call().unwrap();
     for _ in 0..20 {
-        send(&mut call, 2, &[1; 3_200]);
+        call.send(2, &[1; 3_200]);
     }
-    let (_, partial) = receive(&mut call);
+    let (_, partial) = call.receive();
     assert_eq!(partial, br#"{"type":"partial","text":"yes","audio_ms":2000,"instance":"inst1"}"#);
-    gateway.terminate();
+    gateway.0.terminate();
     while !gateway.get("/health").starts_with("HTTP/1.1 503") {
         std::thread::yield_now();
     }
-    assert!(gateway.call().unwrap_err().contains(" 503 "));
-    send(&mut call, 1, br#"{"type":"end"}"#);
-    assert_eq!(receive(&mut call).1, br#"{"type":"final","text":"yes","audio_ms":2000,"instance":"inst1"}"#);
-    assert_eq!(receive(&mut call).0, 8);
-    let (code, log) = gateway.wait();
+    assert!(gateway.call().err().unwrap().contains(" 503 "));
+    call.send(1, br#"{"type":"end"}"#);
+    assert_eq!(call.receive().1, br#"{"type":"final","text":"yes","audio_ms":2000,"instance":"inst1"}"#);
+    assert_eq!(call.receive().0, 8);
+    let (code, log) = gateway.0.wait();
     assert_eq!(code, Some(0));
     let line: Value = serde_json::from_str(log.trim()).unwrap();
     assert_eq!(
@@ -172,10 +102,10 @@ fn a_terminated_gateway_lets_its_call_finish_and_logs_it_without_a_word() {
 fn calls_that_do_not_finish_in_time_are_cut_and_the_exit_code_says_so() {
     let gateway = Gateway::start(&engine(), &["--drain-s", "0", "--max-sessions", "1"]);
     let _call = gateway.call().unwrap();
-    assert!(gateway.call().unwrap_err().contains(" 503 "));
+    assert!(gateway.call().err().unwrap().contains(" 503 "));
     assert!(gateway.get("/metrics").contains("\ntapedeck_gateway_sessions_open 1.0\n"));
-    gateway.terminate();
-    assert_eq!(gateway.wait().0, Some(130));
+    gateway.0.terminate();
+    assert_eq!(gateway.0.wait().0, Some(130));
 }
 
 #[test]

@@ -2,22 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Command, Output};
 
 use clap::Parser as _;
-use serde_json::Value;
 use tapedeck_metrics::gpu::{GpuDevice, GpuProcess, from_dcgm_page};
 use tapedeck_metrics::parse;
 use tapedeck_record::{ExitCode, GpuReading};
 use tapedeck_tape_bins::doctor;
 use tempfile::TempDir;
 
-/// Longer than anything here takes; a hang fails instead of hanging the suite.
-const LIMIT: Duration = Duration::from_secs(60);
+use crate::served::{Served, get};
 
 /// A folder with the library and the file that tells it how to misbehave.
 struct Driver(TempDir);
@@ -26,8 +21,8 @@ impl Driver {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/nvml.c");
-        let fixtures = folder.path().join("libnvidia-ml.so.1");
-        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(fixtures).arg(source).status();
+        let library = folder.path().join("libnvidia-ml.so.1");
+        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(library).arg(source).status();
         assert!(built.unwrap().success(), "no C compiler, or the library is broken");
         let driver = Self(folder);
         driver.tell("");
@@ -56,29 +51,17 @@ impl Driver {
     }
 
     fn start(&self, args: &[&str]) -> Exporter {
-        let mut command = self.command(&["--listen", "127.0.0.1:0"]);
-        let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
-        Exporter { child, address: ready["listen"].as_str().unwrap().to_owned(), ready }
+        Exporter(Served::start(self.command(&["--listen", "127.0.0.1:0"]).args(args)))
     }
 }
 
-struct Exporter {
-    child: Child,
-    address: String,
-    ready: Value,
-}
+/// A running `tape-gpu-exporter`.
+struct Exporter(Served);
 
 impl Exporter {
     /// Status and body of a page.
     fn get(&self, path: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = get(self.0.address(), path);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
@@ -95,27 +78,13 @@ impl Exporter {
         }
         panic!("{path} never answers {status}");
     }
-
-    fn stop(mut self) -> Option<i32> {
-        assert!(
-            Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap().success()
-        );
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Exporter {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]
 fn every_figure_of_every_card_is_read_back() {
     let driver = Driver::new();
     let exporter = driver.start(&[]);
-    assert_eq!(exporter.ready["gpus"], serde_json::json!(["GPU-aaaa", "GPU-bbbb", "GPU-cccc"]));
+    assert_eq!(exporter.0.ready["gpus"], serde_json::json!(["GPU-aaaa", "GPU-bbbb", "GPU-cccc"]));
     let (status, page) = exporter.get("/metrics");
     assert_eq!(status, 200);
     let gpus = from_dcgm_page(&parse(&page)).unwrap();
@@ -185,7 +154,8 @@ fn every_figure_of_every_card_is_read_back() {
     assert_eq!(gpus, [whole, sliced, old]);
     assert_eq!(exporter.get("/health"), (200, String::new()));
     assert_eq!(exporter.get("/").0, 404);
-    assert_eq!(exporter.stop(), Some(0));
+    exporter.0.terminate();
+    assert_eq!(exporter.0.wait().0, Some(0));
 }
 
 #[test]
@@ -209,7 +179,7 @@ fn a_lost_card_keeps_its_name_and_comes_back() {
 fn the_doctor_shows_what_the_page_tells() {
     let driver = Driver::new();
     let exporter = driver.start(&[]);
-    let url = format!("http://{}/metrics", exporter.address);
+    let url = format!("http://{}/metrics", exporter.0.address());
     let cli = doctor::Cli::try_parse_from(["tape-doctor", "metrics", &url]).unwrap();
     let mut out = Vec::new();
     assert_eq!(doctor::run(&cli, &mut out).unwrap(), ExitCode::Ok);
@@ -243,11 +213,9 @@ fn a_driver_that_hangs_is_said_and_holds_nobody_up() {
     assert!(said.contains("the driver has not answered"), "{said}");
     // It hangs for a minute; ending takes no such time, or the limit of the next line would be met.
     let mut exporter = exporter;
-    assert!(
-        Command::new("kill").args(["-TERM", &exporter.child.id().to_string()]).status().unwrap().success()
-    );
+    exporter.0.terminate();
     for _ in 0..3000 {
-        if let Some(status) = exporter.child.try_wait().unwrap() {
+        if let Some(status) = exporter.0.ended() {
             assert_eq!(status.code(), Some(0));
             return;
         }
