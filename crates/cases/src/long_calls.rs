@@ -42,7 +42,7 @@ pub async fn run(
     for &streams in &loads {
         tiers.extend(steps.play(&point(world, streams, false)).await?);
         if tiers.last().is_some_and(TierReport::hard_limit) {
-            steps.say(&LadderStop::RedLine.text().en);
+            steps.say(&LadderStop::HardLimit.text().en);
             break;
         }
     }

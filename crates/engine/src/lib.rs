@@ -8,9 +8,9 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
 //! use tapedeck_engine::{Balancer, Engine, Fixtures, Options, Params};
 //!
-//! let library = std::sync::Arc::new(Fixtures::default());
+//! let fixtures = std::sync::Arc::new(Fixtures::default());
 //! let engines = (1..=3)
-//!     .map(|n| Engine::spawn(Params::default(), library.clone(), Options::new(format!("inst{n}"), n)))
+//!     .map(|n| Engine::spawn(Params::default(), fixtures.clone(), Options::new(format!("inst{n}"), n)))
 //!     .collect::<Result<Vec<_>, _>>()?;
 //! let (client, server) = tokio::io::duplex(64 * 1024);
 //! tokio::spawn(Balancer::new(engines).serve(server)); // `client` now speaks HTTP and WebSocket

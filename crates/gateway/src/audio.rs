@@ -14,7 +14,7 @@ const RIFF_BYTES: usize = 8;
 /// Samples a second.
 const RATE: u32 = 16_000;
 
-/// A WAV file of 16 kHz mono s16le in base64, buffer at its end.
+/// A WAV file of 16 kHz mono s16le in base64, which grows at its end.
 #[derive(Debug, Default)]
 pub(crate) struct AudioBuffer {
     /// Whole groups of three bytes, encoded.

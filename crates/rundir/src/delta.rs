@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use tapedeck_record::{Histogram, Sample, SampleBody};
 
-/// BucketBounds of the last whole histogram, by source and name.
+/// Bucket bounds of the last whole histogram, by source and name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BucketBounds(BTreeMap<String, BTreeMap<String, Vec<f64>>>);
 

@@ -300,7 +300,7 @@ pub enum LadderStop {
     /// One tier beyond the first failure has been run.
     OneBeyondFailure,
     /// A preemption or a full KV pool was seen.
-    RedLine,
+    HardLimit,
     /// More streams errored than the ladder tolerates.
     Errors,
 }
@@ -311,7 +311,7 @@ impl Localize for LadderStop {
             Self::OneBeyondFailure => {
                 localized!("one tier beyond the first failure has been run", "已在首个未通过档之上再跑了一档")
             }
-            Self::RedLine => localized!(
+            Self::HardLimit => localized!(
                 "the KV pool filled up or a request was preempted, so nothing higher is worth trying",
                 "KV 池已满或有请求被抢占，更高的档不值得再试"
             ),
@@ -326,7 +326,7 @@ impl Localize for LadderStop {
 #[must_use]
 pub fn ladder_should_stop(tiers: &[TierReport], limits: &Limits) -> Option<LadderStop> {
     if tiers.iter().any(TierReport::hard_limit) {
-        return Some(LadderStop::RedLine);
+        return Some(LadderStop::HardLimit);
     }
     if tiers.iter().any(|t| t.err_stream_share() > limits.error_abort_share) {
         return Some(LadderStop::Errors);

@@ -213,7 +213,7 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
             normalised.scrape.histograms.len()
         ),
     ));
-    tell(red_lines(named("red lines"), instance.kind, &normalised));
+    tell(hard_limits(named("red lines"), instance.kind, &normalised));
     let control = &patient.seams.control;
     let mut pool = normalised.pool.unwrap_or_default();
     if pool.size_tokens.is_none() && control.can(&instance.name, Action::Log) {
@@ -226,7 +226,7 @@ async fn pages(patient: &Patient<'_>, instance: &Instance, tell: &mut impl FnMut
     tell(kv_pool(named("kv pool"), patient, &pool));
 }
 
-fn red_lines(name: String, kind: EngineKind, normalised: &Normalised) -> Check {
+fn hard_limits(name: String, kind: EngineKind, normalised: &Normalised) -> Check {
     let expected = [Metric::KvPool, Metric::Preemptions].into_iter().filter(|metric| carries(kind, *metric));
     let missing: Vec<&str> =
         expected.filter(|m| !normalised.scrape.values.contains_key(m)).map(Metric::name).collect();

@@ -163,7 +163,7 @@ fn the_ladder_runs_one_tier_beyond_the_first_failure() {
     assert_eq!(stop(&ladder(&[(3, Pass), (6, Fail), (12, Pass)])), Some(LadderStop::OneBeyondFailure));
     assert_eq!(stop(&ladder(&[(3, Pass), (6, Unstable), (12, Invalid)])), None);
     let red = breaks(tier(6, Fail), Limit::KvPool);
-    assert_eq!(stop(&[tier(3, Pass), red]), Some(LadderStop::RedLine));
+    assert_eq!(stop(&[tier(3, Pass), red]), Some(LadderStop::HardLimit));
     let mut errors = tier(20, Fail);
     errors.err_streams = 1;
     assert_eq!(stop(&[errors.clone()]), None);
