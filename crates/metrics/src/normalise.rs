@@ -263,7 +263,8 @@ impl<'a> Index<'a> {
                 }
                 // Names whose lengths differ by more cannot be near, and a scrape comes every second.
                 let alike = |wanted: &&&str| {
-                    let (short, long) = (wanted.len().min(bare.len()), wanted.len().max(bare.len()));
+                    let (wanted, bare) = (wanted.chars().count(), bare.chars().count());
+                    let (short, long) = (wanted.min(bare), wanted.max(bare));
                     short as f64 >= NEAR * long as f64
                 };
                 let score = looked_for
